@@ -1,0 +1,114 @@
+"""A message made ready for understanding: its language, its tokens, and its working text."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import date
+
+from mcp_tools.resume import Language
+
+from .tokens import FILL, Token, TokenKind, mask
+from .vocabulary import DELIMITERS, TAKEN, vocabulary
+from .when import find_whens
+
+_FORMS: tuple[tuple[TokenKind, re.Pattern[str]], ...] = (
+    ("email", re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+", re.ASCII)),
+    (
+        "url",
+        re.compile(
+            r"https?://[\w\-./~%?#=&+:@]+|(?<![\w@.])(?!asp\.net|socket\.io)(?:[a-z\d-]+\.)+"
+            r"(?:com|cn|org|net|io|dev|me|ai|co|edu|app|xyz|info|tech)(?:/[\w\-./~%?#=&+:@]*)?"
+            r"(?![\w.]*@)(?![a-z\d])",
+            re.ASCII | re.IGNORECASE,
+        ),
+    ),
+    (
+        "phone",
+        re.compile(
+            r"(?<![\d.\w])(?:\+\d[\d() -]{6,}\d|(?:86[- ]?)?1[3-9]\d[- ]?\d{4}[- ]?\d{4}"
+            r"|\(?\d{3}\)?[- .]\d{3}[- .]\d{4}|\d{3}-\d{4}|0\d{2,3}-?\d{7,8})(?![\d-])",
+            re.ASCII,
+        ),
+    ),
+    (
+        "quote",
+        re.compile(
+            r"《[^》\n]+》|「[^」\n]+」|『[^』\n]+』|“[^”\n]+”|‘[^’\n]+’|\"[^\"\n]+\""
+            r"|(?<!\w)'[^'\n]+'(?!\w)|`[^`\n]+`"
+        ),
+    ),
+)
+_FULL_WIDTH = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)} | {0x3000: 0x20}
+_STOP = re.compile(r"(?<!\b[A-Z])(?<!\b(?:St|Dr|Mr|Ms|No))\.(?=\s|$)")
+_HAN = re.compile(r"[\u4e00-\u9fff]")
+_WORD = re.compile(r"[A-Za-z]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """What somebody wrote.
+
+    `raw` is their text; `text` is the same length and for patterns: full-width punctuation made
+    ASCII, the dot that ends a sentence made "。", polite words blanked, tokens masked.
+    """
+
+    raw: str
+    text: str
+    tokens: tuple[Token, ...]
+    language: Language
+
+    def token_at(self, position: int) -> Token | None:
+        """Return the token that covers a position."""
+        return next((t for t in self.tokens if t.begin <= position < t.stop), None)
+
+    def tokens_in(self, begin: int, stop: int) -> Iterator[Token]:
+        """Yield the tokens that lie between two positions."""
+        return (t for t in self.tokens if begin <= t.begin and t.stop <= stop)
+
+    def value(self, begin: int, stop: int) -> str:
+        """Return the words between two positions as a value: trimmed, quotes taken off."""
+        trimmed = _trimmed(self.raw[begin:stop])
+        inner = list(self.tokens_in(begin, stop))
+        if len(inner) == 1 and inner[0].kind == "quote":
+            token = inner[0]
+            around = self.raw[begin : token.begin] + self.raw[token.stop : stop]
+            if not _trimmed(around):
+                return token.text
+        return trimmed
+
+
+def prepare(raw: str, *, today: date) -> Message:
+    """Make a message ready."""
+    plain = _STOP.sub("。", raw.translate(_FULL_WIDTH))
+    tokens = _find_tokens(plain, today=today)
+    text = vocabulary().noise.sub(lambda match: " " * len(match[0]), mask(plain, tokens))
+    return Message(raw=raw, text=text, tokens=tokens, language=_language(plain))
+
+
+def _find_tokens(text: str, *, today: date) -> tuple[Token, ...]:
+    tokens: list[Token] = []
+    rest = text
+    for kind, form in _FORMS:
+        for match in form.finditer(rest):
+            inner = match[0][1:-1] if kind == "quote" else match[0]
+            tokens.append(Token(kind, match.start(), match.end(), inner.strip()))
+            rest = rest[: match.start()] + FILL * len(match[0]) + rest[match.end() :]
+    for when in find_whens(rest, today=today):
+        said = text[when.begin : when.stop].strip()
+        tokens.append(
+            Token("span" if when.is_span else "date", when.begin, when.stop, said, when)
+        )
+    return tuple(sorted(tokens, key=lambda token: token.begin))
+
+
+def _language(text: str) -> Language:
+    """Tell in which language somebody speaks; names in the other one do not count."""
+    spoken = vocabulary().spoken
+    chinese, english = len(spoken["zh"].findall(text)), len(spoken["en"].findall(text))
+    if chinese != english:
+        return "zh" if chinese > english else "en"
+    return "zh" if 2 * len(_HAN.findall(text)) >= len(_WORD.findall(text)) > -1 and _HAN.search(text) else "en"
+
+
+def _trimmed(text: str) -> str:
+    return text.strip(DELIMITERS + TAKEN + " \t:：，；！？()（）-—–~")

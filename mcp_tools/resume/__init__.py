@@ -1,0 +1,65 @@
+"""The domain of resumes: a JSON Resume document, reading, editing and undoing. No I/O, no agent."""
+
+from .dates import DATE_PATTERN, is_present, iso_date, parse_date
+from .document import SECTIONS, JsonObject, Resume, Section, title_field
+from .edit import Action, Edited, check_version, edit, read
+from .errors import (
+    EntryNotFoundError,
+    InvalidActionError,
+    InvalidDateError,
+    InvalidDocumentError,
+    InvalidPathError,
+    InvalidValueError,
+    NothingThereError,
+    NothingToUndoError,
+    ResumeError,
+    UnknownFieldError,
+    UnknownSectionError,
+    VersionConflictError,
+)
+from .history import EditRecord, Undone, record, undo
+from .labels import Language, field_label, section_label
+from .naming import load_resume
+from .patch import Operation, apply_patch, diff
+from .path import Path
+
+__all__ = [
+    "DATE_PATTERN",
+    "SECTIONS",
+    "Action",
+    "EditRecord",
+    "Edited",
+    "EntryNotFoundError",
+    "InvalidActionError",
+    "InvalidDateError",
+    "InvalidDocumentError",
+    "InvalidPathError",
+    "InvalidValueError",
+    "JsonObject",
+    "Language",
+    "NothingThereError",
+    "NothingToUndoError",
+    "Operation",
+    "Path",
+    "Resume",
+    "ResumeError",
+    "Section",
+    "Undone",
+    "UnknownFieldError",
+    "UnknownSectionError",
+    "VersionConflictError",
+    "apply_patch",
+    "check_version",
+    "diff",
+    "edit",
+    "field_label",
+    "is_present",
+    "iso_date",
+    "load_resume",
+    "parse_date",
+    "read",
+    "record",
+    "section_label",
+    "title_field",
+    "undo",
+]

@@ -1,0 +1,321 @@
+"""The resume as a JSON Resume document: its sections, their fields, and what each may hold.
+
+Every model keeps fields that it does not know. Dates and e-mail addresses are checked strictly by
+default; a document that arrives whole is read with `LENIENT`, because refusing a resume for one
+odd date would help nobody.
+"""
+
+import re
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Annotated, ClassVar, Literal, get_args
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    JsonValue,
+    ValidationInfo,
+)
+from pydantic_core import PydanticCustomError
+
+from .dates import parse_date
+from .errors import InvalidDateError
+
+JsonObject = dict[str, JsonValue]
+Section = Literal[
+    "basics",
+    "work",
+    "volunteer",
+    "education",
+    "awards",
+    "certificates",
+    "publications",
+    "skills",
+    "languages",
+    "interests",
+    "references",
+    "projects",
+]
+SECTIONS: tuple[Section, ...] = get_args(Section)
+
+LENIENT: Mapping[str, bool] = MappingProxyType({"lenient": True})
+"""Validation context under which dates and addresses that cannot be read are left as they are."""
+
+_EMAIL = re.compile(r"[^@\s,;]+@[^@\s,;]+\.[^@\s,;]+")
+
+
+def _is_lenient(info: ValidationInfo) -> bool:
+    return bool(info.context and info.context.get("lenient"))
+
+
+def _partial_date(value: object, info: ValidationInfo) -> object:
+    if isinstance(value, int) and not isinstance(value, bool):
+        value = str(value)
+    if not isinstance(value, str):
+        return value
+    try:
+        return parse_date(value)
+    except InvalidDateError as error:
+        if _is_lenient(info):
+            return value
+        raise PydanticCustomError("resume_date", "not a date", {"text": error.text}) from None
+
+
+def _email(value: object, info: ValidationInfo) -> object:
+    if isinstance(value, str) and not _is_lenient(info) and not _EMAIL.fullmatch(value):
+        raise PydanticCustomError("resume_email", "not an e-mail address")
+    return value
+
+
+def _list_of_one(value: object) -> object:
+    return [value] if isinstance(value, str) else value
+
+
+def _place(value: object) -> object:
+    return {"city": value} if isinstance(value, str) else value
+
+
+Text = Annotated[str, Field(coerce_numbers_to_str=True)] | None
+Texts = Annotated[list[str], BeforeValidator(_list_of_one)] | None
+PartialDate = Annotated[str | None, BeforeValidator(_partial_date)]
+Email = Annotated[str | None, BeforeValidator(_email)]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+
+class Location(_Part):
+    """Where the person lives."""
+
+    address: Text = None
+    postalCode: Text = None
+    city: Text = None
+    countryCode: Text = None
+    region: Text = None
+
+
+class Entry(_Part):
+    """One element of a section; `title_field` is the field by which people name it."""
+
+    title_field: ClassVar[str] = "name"
+
+
+class Profile(Entry):
+    """An account on a social network."""
+
+    title_field: ClassVar[str] = "network"
+
+    network: Text = None
+    username: Text = None
+    url: Text = None
+
+
+class Basics(_Part):
+    """Who the person is and how to reach them."""
+
+    name: Text = None
+    label: Text = None
+    image: Text = None
+    email: Email = None
+    phone: Text = None
+    url: Text = None
+    summary: Text = None
+    location: Annotated[Location, BeforeValidator(_place)] | None = None
+    profiles: list[Profile] | None = None
+
+
+class Work(Entry):
+    """A job; `name` is the company."""
+
+    name: Text = None
+    position: Text = None
+    location: Text = None
+    description: Text = None
+    url: Text = None
+    startDate: PartialDate = None
+    endDate: PartialDate = None
+    summary: Text = None
+    highlights: Texts = None
+
+
+class Volunteer(Entry):
+    """Unpaid work for an organization."""
+
+    title_field: ClassVar[str] = "organization"
+
+    organization: Text = None
+    position: Text = None
+    url: Text = None
+    startDate: PartialDate = None
+    endDate: PartialDate = None
+    summary: Text = None
+    highlights: Texts = None
+
+
+class Education(Entry):
+    """A time at a school; `area` is the subject, `studyType` the degree."""
+
+    title_field: ClassVar[str] = "institution"
+
+    institution: Text = None
+    area: Text = None
+    studyType: Text = None
+    startDate: PartialDate = None
+    endDate: PartialDate = None
+    score: Text = None
+    courses: Texts = None
+    url: Text = None
+
+
+class Award(Entry):
+    """A prize."""
+
+    title_field: ClassVar[str] = "title"
+
+    title: Text = None
+    date: PartialDate = None
+    awarder: Text = None
+    summary: Text = None
+
+
+class Certificate(Entry):
+    """A certificate and who issued it."""
+
+    name: Text = None
+    date: PartialDate = None
+    issuer: Text = None
+    url: Text = None
+
+
+class Publication(Entry):
+    """An article or a book."""
+
+    name: Text = None
+    publisher: Text = None
+    releaseDate: PartialDate = None
+    url: Text = None
+    summary: Text = None
+
+
+class Skill(Entry):
+    """A skill, its level, and what it comprises."""
+
+    name: Text = None
+    level: Text = None
+    keywords: Texts = None
+
+
+class LanguageSkill(Entry):
+    """A language that the person speaks."""
+
+    title_field: ClassVar[str] = "language"
+
+    language: Text = None
+    fluency: Text = None
+
+
+class Interest(Entry):
+    """A hobby."""
+
+    name: Text = None
+    keywords: Texts = None
+
+
+class Reference(Entry):
+    """A person who recommends, and their words."""
+
+    name: Text = None
+    reference: Text = None
+
+
+class Project(Entry):
+    """A project."""
+
+    name: Text = None
+    description: Text = None
+    highlights: Texts = None
+    keywords: Texts = None
+    startDate: PartialDate = None
+    endDate: PartialDate = None
+    url: Text = None
+    roles: Texts = None
+    entity: Text = None
+    type: Text = None
+
+
+class Meta(_Part):
+    """About the document itself; `version` counts its edits."""
+
+    canonical: Text = None
+    version: JsonValue = None
+    lastModified: Text = None
+
+
+class Resume(_Part):
+    """A JSON Resume document, frozen; use `load_resume` to make one from what a client sends."""
+
+    basics: Basics | None = None
+    work: list[Work] | None = None
+    volunteer: list[Volunteer] | None = None
+    education: list[Education] | None = None
+    awards: list[Award] | None = None
+    certificates: list[Certificate] | None = None
+    publications: list[Publication] | None = None
+    skills: list[Skill] | None = None
+    languages: list[LanguageSkill] | None = None
+    interests: list[Interest] | None = None
+    references: list[Reference] | None = None
+    projects: list[Project] | None = None
+    meta: Meta | None = None
+
+    @property
+    def version(self) -> int:
+        """The number of edits so far; a version that is no number counts as none."""
+        version = self.meta.version if self.meta else None
+        if isinstance(version, str) and version.isdecimal():
+            return int(version)
+        return version if isinstance(version, int) else 0
+
+    def to_json(self) -> JsonObject:
+        """Return the document as plain JSON, with exactly the fields that were set."""
+        dumped: JsonObject = self.model_dump(mode="json", exclude_unset=True)
+        return dumped
+
+    def entries(self, section: Section) -> list[JsonObject]:
+        """Return the entries of a section as plain JSON; `basics` has none."""
+        found = self.to_json().get(section)
+        if not isinstance(found, list):
+            return []
+        return [entry for entry in found if isinstance(entry, dict)]
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no section holds anything."""
+        document = self.to_json()
+        return not any(document.get(section) for section in SECTIONS)
+
+
+_ENTRY_TYPES: Mapping[str, type[Entry]] = MappingProxyType(
+    {
+        "work": Work,
+        "volunteer": Volunteer,
+        "education": Education,
+        "awards": Award,
+        "certificates": Certificate,
+        "publications": Publication,
+        "skills": Skill,
+        "languages": LanguageSkill,
+        "interests": Interest,
+        "references": Reference,
+        "projects": Project,
+    }
+)
+
+
+def title_field(section: str) -> str | None:
+    """Return the field by which people name an entry of a section; `None` for `basics`."""
+    entry_type = _ENTRY_TYPES.get(section)
+    return entry_type.title_field if entry_type else None

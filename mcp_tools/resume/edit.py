@@ -1,0 +1,241 @@
+"""Reading and editing a resume: pure functions from a document to a value or a new document.
+
+`edit` never changes the document it is given; when it raises, nothing has happened.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from pydantic import JsonValue
+
+from .access import find, no_entry, put, remove
+from .document import JsonObject, Resume
+from .errors import (
+    InvalidActionError,
+    InvalidValueError,
+    NothingThereError,
+    VersionConflictError,
+)
+from .naming import canonical_entry, load_resume
+from .patch import Operation, diff
+from .path import Path
+from .shape import Shape, shape_at
+
+Action = Literal["add", "update", "delete"]
+
+
+@dataclass(frozen=True, slots=True)
+class Edited:
+    """What an edit did.
+
+    `path` is where it happened (for an added entry, the entry), `value` what stands there now or,
+    after a delete, what stood there. `patch` leads from the old document to the new one and
+    `inverse` back, both without the version, which only ever grows.
+    """
+
+    resume: Resume
+    path: str
+    action: Action
+    value: JsonValue
+    patch: tuple[Operation, ...]
+    inverse: tuple[Operation, ...]
+
+
+def read(resume: Resume, path: str) -> JsonValue:
+    """Return what stands at a path; an empty section is `[]`, a field without value `None`.
+
+    Raises:
+        InvalidPathError, UnknownSectionError, UnknownFieldError: there is no such place.
+        EntryNotFoundError: the index is out of range.
+    """
+    place = Path.parse(path)
+    document = resume.to_json()
+    shape = _shape(document, place)
+    found = find(document, place)
+    if found is None and len(place.steps) == 1:
+        return [] if shape.kind == "list" else {}
+    return found
+
+
+def edit(resume: Resume, path: str, action: str, value: JsonValue = None) -> Edited:
+    """Change one place of a resume and bump its version.
+
+    - `add` appends to a list (a list of values appends them all), inserts at an index, merges
+      into an object, sets a field.
+    - `update` merges into an entry or object (`null` takes a field away), replaces a list, sets
+      a field.
+    - `delete` takes away a section, an entry or a field.
+
+    Raises:
+        ResumeError: one of its kinds; the resume is as it was.
+    """
+    place = Path.parse(path)
+    operate = _OPERATIONS.get(action)
+    if operate is None or not place.steps:
+        raise InvalidActionError(action=action, path=path)
+    before = resume.to_json()
+    after = resume.to_json()
+    where, what = operate(after, place, value)
+    return Edited(
+        resume=load_resume(bump_version(after)),
+        path=str(where),
+        action=action,  # type: ignore[arg-type]  # a key of _OPERATIONS
+        value=what,
+        patch=tuple(diff(before, after)),
+        inverse=tuple(diff(after, before)),
+    )
+
+
+def bump_version(document: JsonObject) -> JsonObject:
+    """Return the document with the next `meta.version`."""
+    meta = document.get("meta")
+    version = load_resume(document).version
+    return {
+        **document,
+        "meta": {**(meta if isinstance(meta, dict) else {}), "version": version + 1},
+    }
+
+
+def check_version(resume: Resume, expected: int) -> None:
+    """Make sure that a resume is at the version that a caller has seen.
+
+    Raises:
+        VersionConflictError: it is at another.
+    """
+    if resume.version != expected:
+        raise VersionConflictError(actual=resume.version, expected=expected)
+
+
+def _add(document: JsonObject, place: Path, value: JsonValue) -> tuple[Path, JsonValue]:
+    shape = _shape(document, place)
+    if shape.kind == "list":
+        return _append(document, place, value)
+    if isinstance(place.steps[-1], int):
+        return _insert(document, place, shape, value)
+    return _set(document, place, shape, value)
+
+
+def _append(document: JsonObject, place: Path, value: JsonValue) -> tuple[Path, JsonValue]:
+    items = value if isinstance(value, list) else [value]
+    if not items:
+        raise _no_value(place)
+    found = find(document, place)
+    existing = found if isinstance(found, list) else []
+    start = len(existing)
+    checked = [
+        _checked(shape_at(place / start), place / (start + offset), item)
+        for offset, item in enumerate(items)
+    ]
+    put(document, place, existing + checked)
+    if len(checked) == 1:
+        return place / start, checked[0]
+    return place, checked
+
+
+def _insert(
+    document: JsonObject, place: Path, shape: Shape, value: JsonValue
+) -> tuple[Path, JsonValue]:
+    index = place.steps[-1]
+    found = find(document, place.parent)
+    entries = found if isinstance(found, list) else []
+    if not isinstance(index, int) or index > len(entries):
+        raise no_entry(place, len(entries))
+    checked = _checked(shape, place, value)
+    put(document, place.parent, [*entries[:index], checked, *entries[index:]])
+    return place, checked
+
+
+def _update(document: JsonObject, place: Path, value: JsonValue) -> tuple[Path, JsonValue]:
+    shape = _shape(document, place)
+    if isinstance(place.steps[-1], int):
+        find(document, place)
+    return _set(document, place, shape, value)
+
+
+def _set(
+    document: JsonObject, place: Path, shape: Shape, value: JsonValue
+) -> tuple[Path, JsonValue]:
+    if shape.kind == "object":
+        changes = _members(shape, place, value)
+        found = find(document, place)
+        put(document, place, _merged(found if isinstance(found, dict) else {}, changes))
+    elif shape.kind == "list" and isinstance(value, list):
+        items = [
+            _checked(shape_at(place / index), place / index, item)
+            for index, item in enumerate(value)
+        ]
+        put(document, place, items)
+    else:
+        checked = shape.check(place, value)
+        if checked is None:
+            remove(document, place)
+        else:
+            put(document, place, checked)
+    return place, find(document, place)
+
+
+def _delete(document: JsonObject, place: Path, _: JsonValue) -> tuple[Path, JsonValue]:
+    _shape(document, place)
+    found = find(document, place)
+    if found is None or found in ([], {}):
+        raise NothingThereError(path=str(place))
+    remove(document, place)
+    return place, found
+
+
+_OPERATIONS: Mapping[str, Callable[[JsonObject, Path, JsonValue], tuple[Path, JsonValue]]] = {
+    "add": _add,
+    "update": _update,
+    "delete": _delete,
+}
+
+
+def _shape(document: JsonObject, place: Path) -> Shape:
+    """Return the shape at a place, with the unknown fields that the document has there."""
+    parent = find(document, place.parent) if place.steps else None
+    return shape_at(place, known=frozenset(parent) if isinstance(parent, dict) else frozenset())
+
+
+def _checked(shape: Shape, place: Path, value: JsonValue) -> JsonValue:
+    """Return a value that is fit to be added: canonical, and with something in it."""
+    if shape.kind != "object":
+        checked = shape.check(place, value)
+        if checked is None:
+            raise _no_value(place)
+        return checked
+    members: JsonObject = {
+        key: item for key, item in _members(shape, place, value).items() if item is not None
+    }
+    if not members:
+        raise _no_value(place)
+    return members
+
+
+def _members(shape: Shape, place: Path, value: JsonValue) -> JsonObject:
+    """Return the fields of an object value in canonical form; `None` marks those to take away."""
+    section = place.section if len(place.steps) == 2 else ""
+    checked = shape.check(place, canonical_entry(section, value, foreign=place.foreign))
+    if not isinstance(checked, dict):
+        raise _no_value(place)
+    return checked
+
+
+def _merged(old: JsonObject, changes: JsonObject) -> JsonObject:
+    """Merge as JSON Merge Patch (RFC 7396) does."""
+    new = dict(old)
+    for key, value in changes.items():
+        inner = new.get(key)
+        if value is None:
+            new.pop(key, None)
+        elif isinstance(value, dict):
+            new[key] = _merged(inner if isinstance(inner, dict) else {}, value)
+        else:
+            new[key] = value
+    return new
+
+
+def _no_value(place: Path) -> InvalidValueError:
+    return InvalidValueError(
+        path=str(place), expected={"zh": "有内容的值", "en": "a value with content"}
+    )

@@ -1,0 +1,58 @@
+"""Stateful multi-agent applications on Google ADK, in production.
+
+Names are loaded when they are first used, so that `import oda` costs nothing.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from oda.agent.limits import TurnLimits as TurnLimits
+    from oda.agent.manager import OdaAgentManager as OdaAgentManager
+    from oda.agent.model import configured_model as configured_model
+    from oda.agent.model import model_configured as model_configured
+    from oda.agent.oda_agent import OdaAgent as OdaAgent
+    from oda.agent.retry import RetryPolicy as RetryPolicy
+    from oda.agent.runner import Runner as Runner
+    from oda.context import OdaContext as OdaContext
+    from oda.errors import FatalToolError as FatalToolError
+    from oda.errors import OdaError as OdaError
+    from oda.message.reply import Reply as Reply
+    from oda.session.manager import OdaSessionManager as OdaSessionManager
+    from oda.session.oda_session import OdaSession as OdaSession
+    from oda.settings import Settings as Settings
+    from oda.tools.idempotency import idempotency_key as idempotency_key
+    from oda.tools.idempotency import idempotent as idempotent
+    from oda.tools.mcp import mcp_toolset as mcp_toolset
+
+_HOMES = {
+    "FatalToolError": "oda.errors",
+    "OdaAgent": "oda.agent.oda_agent",
+    "OdaAgentManager": "oda.agent.manager",
+    "OdaContext": "oda.context",
+    "OdaError": "oda.errors",
+    "OdaSession": "oda.session.oda_session",
+    "OdaSessionManager": "oda.session.manager",
+    "Reply": "oda.message.reply",
+    "RetryPolicy": "oda.agent.retry",
+    "Runner": "oda.agent.runner",
+    "Settings": "oda.settings",
+    "TurnLimits": "oda.agent.limits",
+    "configured_model": "oda.agent.model",
+    "idempotency_key": "oda.tools.idempotency",
+    "idempotent": "oda.tools.idempotency",
+    "mcp_toolset": "oda.tools.mcp",
+    "model_configured": "oda.agent.model",
+}
+
+__all__ = list(_HOMES)
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

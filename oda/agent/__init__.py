@@ -1,0 +1,1 @@
+"""Who answers: definitions, models, and agents that retry and resume."""

@@ -1,0 +1,172 @@
+"""Agent definitions: ADK agents folders, loaded once and prepared for many sessions."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import structlog
+from google.adk.agents.base_agent import BaseAgent
+from google.adk.agents.llm_agent import LlmAgent
+from google.adk.apps import App
+from google.adk.cli.utils.agent_loader import AgentLoader
+from google.adk.models.base_llm import BaseLlm
+from google.adk.tools.base_tool import BaseTool
+from google.adk.tools.base_toolset import BaseToolset
+
+from oda.agent.model import configured_model, without_client_retries
+from oda.config.records import AgentRecord, Configuration
+from oda.errors import AgentLoadError, AgentNotFoundError, ConfigurationError, OdaError
+from oda.tools.idempotency import idempotent
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True)
+class Definition:
+    """What an agents folder says about one agent; shared by all sessions."""
+
+    name: str
+    app: App
+
+    @property
+    def description(self) -> str:
+        return str(getattr(self.app.root_agent, "description", "") or "")
+
+    @property
+    def tools(self) -> list[str]:
+        """Names of the tools that are known without asking a server, sub-agents' included."""
+        return sorted(
+            {name for agent in _llm_agents(self.app.root_agent) for name in _names(agent)}
+        )
+
+    @property
+    def models(self) -> list[BaseLlm | str]:
+        return [agent.model for agent in _llm_agents(self.app.root_agent) if agent.model]
+
+
+class Definitions:
+    """The agents of one folder, and of its configuration.
+
+    Args:
+        agents_dir: Any ADK agents folder, or the folder of a single agent.
+        configuration: What `config/agents.yaml` changes in them.
+        toolset: Makes the toolset of an MCP server of the configuration.
+
+    Raises:
+        ConfigurationError: the folder does not exist.
+    """
+
+    def __init__(
+        self,
+        agents_dir: Path,
+        configuration: Callable[[], Configuration],
+        toolset: Callable[[str], BaseToolset],
+    ) -> None:
+        if not agents_dir.is_dir():
+            raise ConfigurationError(
+                f"there is no agents folder {str(agents_dir)!r}",
+                remedy="name one with --agents DIR or ODA_AGENTS_DIR",
+            )
+        self._loader = AgentLoader(str(agents_dir))
+        self._configuration = configuration
+        self._toolset = toolset
+        self._loaded: dict[str, tuple[AgentRecord, Definition]] = {}
+
+    def names(self) -> list[str]:
+        """All agents of the folder, those included that cannot be loaded."""
+        return sorted(self._loader.list_agents())
+
+    def get(self, name: str) -> Definition:
+        """The definition of an agent, loaded at first use.
+
+        Raises:
+            AgentNotFoundError: there is no such agent.
+            AgentLoadError: it exists, but its code or YAML fails.
+        """
+        record = self._configuration().agent(name)
+        known = self._loaded.get(name)
+        if known is not None and known[0] == record:
+            return known[1]
+        definition = Definition(name, self._prepared(self._load(name), record))
+        self._loaded[name] = (record, definition)
+        return definition
+
+    def try_get(self, name: str) -> Definition | AgentLoadError:
+        """The definition, or the error for which it cannot be loaded.
+
+        Raises:
+            AgentNotFoundError: there is no such agent.
+        """
+        try:
+            return self.get(name)
+        except AgentLoadError as error:
+            return error
+
+    def _load(self, name: str) -> App:
+        if name not in self.names():
+            raise AgentNotFoundError(
+                f"There is no agent {name!r}.",
+                remedy=f"there are: {', '.join(self.names()) or 'none'}",
+            )
+        try:
+            loaded: Any = self._loader.load_agent(name)
+        except OdaError:
+            raise
+        except Exception as error:
+            log.error("agent_not_loaded", agent=name, exc_info=error)
+            raise AgentLoadError(
+                f"The agent {name!r} cannot be loaded: {type(error).__name__}: {error}",
+                remedy="run `oda doctor` for details",
+            ) from error
+        return loaded if isinstance(loaded, App) else App(name=name, root_agent=loaded)
+
+    def _prepared(self, app: App, record: AgentRecord) -> App:
+        root = app.root_agent
+        for agent in _llm_agents(root):
+            if isinstance(agent.model, BaseLlm):
+                without_client_retries(agent.model)
+            elif agent.model:
+                without_client_retries(agent.canonical_model)
+            _declare_idempotent(agent, record.idempotent_tools)
+        if isinstance(root, LlmAgent):
+            if record.model:
+                root.model = configured_model(record.model)
+            for server in record.mcp_servers:
+                root.tools.append(self._toolset(server))
+        if record.description and isinstance(root, BaseAgent):
+            root.description = record.description
+        return app
+
+
+def _llm_agents(node: object, seen: set[int] | None = None) -> Iterator[LlmAgent]:
+    """All LLM agents of a tree, through sub-agents, graph nodes and agents used as tools."""
+    seen = set() if seen is None else seen
+    if id(node) in seen:
+        return
+    seen.add(id(node))
+    if isinstance(node, LlmAgent):
+        yield node
+        for tool in node.tools:
+            yield from _llm_agents(getattr(tool, "agent", None), seen)
+    for child in getattr(node, "sub_agents", None) or ():
+        yield from _llm_agents(child, seen)
+    for child in getattr(getattr(node, "graph", None), "nodes", None) or ():
+        yield from _llm_agents(child, seen)
+
+
+def _names(agent: LlmAgent) -> Iterator[str]:
+    for tool in agent.tools:
+        if isinstance(tool, BaseTool):
+            yield tool.name
+        elif callable(tool):
+            yield getattr(tool, "__name__", type(tool).__name__)
+
+
+def _declare_idempotent(agent: LlmAgent, names: frozenset[str]) -> None:
+    for tool in agent.tools:
+        if isinstance(tool, BaseTool):
+            if tool.name in names:
+                tool.custom_metadata = {**(tool.custom_metadata or {}), "idempotent": True}
+        elif callable(tool) and getattr(tool, "__name__", None) in names:
+            idempotent(tool)

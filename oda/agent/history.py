@@ -1,0 +1,84 @@
+"""The part of a session that a turn needs: read through a window that never cuts the turn."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from google.adk.events import Event
+from google.adk.sessions import Session
+from google.adk.sessions.base_session_service import BaseSessionService, GetSessionConfig
+from google.genai.types import Content
+
+from oda.agent.resume import find_turn
+
+_WINDOW_MARGIN = 16
+"""Room for the seals that are appended after the window was measured."""
+
+
+@dataclass(frozen=True)
+class StoredTurn:
+    """A turn that the session holds something of."""
+
+    session: Session
+    invocation_id: str
+    window: int | None
+    """How many recent events must be loaded to have all of the turn; None for all."""
+
+
+class History:
+    """Reads and seals one session."""
+
+    def __init__(
+        self,
+        service: BaseSessionService,
+        key: tuple[str, str, str],
+        recent_events: int | None,
+    ) -> None:
+        self.key = key
+        self._service = service
+        self._recent_events = recent_events
+
+    async def of_turn(
+        self, invocation_id: str | None, message: Content | None, *, not_before: float
+    ) -> StoredTurn | None:
+        """Load enough of the session to hold all of the turn.
+
+        A turn whose id is not known is found by its message. None when nothing of it is stored.
+        """
+        window = self._recent_events
+        while True:
+            session = await self.load(window)
+            if session is None:
+                return None
+            events = session.events
+            found = invocation_id or (
+                find_turn(events, message, not_before=not_before) if message else None
+            )
+            first = _first_index(events, found)
+            complete = window is None or len(events) < window
+            if first is None and (complete or found is None):
+                return None
+            if first is not None and (complete or first > 0):
+                assert found is not None
+                needed = len(events) - first + _WINDOW_MARGIN
+                return StoredTurn(session, found, None if window is None else max(window, needed))
+            assert window is not None
+            window *= 2
+
+    async def load(self, window: int | None) -> Session | None:
+        """The session with its `window` most recent events, or all of them."""
+        app_name, user_id, session_id = self.key
+        return await self._service.get_session(
+            app_name=app_name,
+            user_id=user_id,
+            session_id=session_id,
+            config=GetSessionConfig(num_recent_events=window) if window else None,
+        )
+
+    async def append(self, session: Session, events: Iterable[Event]) -> None:
+        """Store events in order."""
+        for event in events:
+            await self._service.append_event(session, event)
+
+
+def _first_index(events: Sequence[Event], invocation_id: str | None) -> int | None:
+    return next((i for i, event in enumerate(events) if event.invocation_id == invocation_id), None)

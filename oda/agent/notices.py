@@ -1,0 +1,128 @@
+"""The events by which a client learns of retries and of a turn's end without an answer.
+
+They are valid ADK events, are yielded and never stored, so no model sees them. Their exact form is
+rule 4 of "Retry and resume" in the runtime specification.
+"""
+
+from typing import Any
+
+from google.adk.events import Event, EventActions
+from google.genai.types import Content, Part
+
+from oda.agent.failure import Failure
+
+AUTHOR = "system"
+RETRY_ATTEMPT = "RETRY_ATTEMPT"
+MAX_RETRIES_EXCEEDED = "MAX_RETRIES_EXCEEDED"
+NON_RETRYABLE_ERROR = "NON_RETRYABLE_ERROR"
+CANCELLED = "CANCELLED"
+
+NOTICES = frozenset({RETRY_ATTEMPT, MAX_RETRIES_EXCEEDED, NON_RETRYABLE_ERROR, CANCELLED})
+
+
+def is_notice(event: Event) -> bool:
+    """Whether the event is one of ours rather than an agent's."""
+    return event.author == AUTHOR and event.error_code in NOTICES
+
+
+def is_final_notice(event: Event) -> bool:
+    """Whether the event says that the turn has ended without an answer."""
+    return is_notice(event) and event.error_code != RETRY_ATTEMPT
+
+
+def retry_attempt(
+    failure: Failure,
+    *,
+    invocation_id: str,
+    retry: int,
+    max_retries: int,
+    delay_s: float,
+    discard_partial: bool,
+    timestamp: float,
+) -> Event:
+    """Announce retry number `retry`, which begins in `delay_s` seconds."""
+    text = f"Retry attempt {retry}/{max_retries} for agent execution"
+    metadata: dict[str, Any] = {
+        "attempt": retry,
+        "max_retries": max_retries,
+        "delay_s": delay_s,
+        "error_type": failure.error_type,
+        "error": _error(failure),
+    }
+    if discard_partial:
+        metadata["discard_partial"] = True
+    return Event(
+        author=AUTHOR,
+        invocation_id=invocation_id,
+        content=Content(parts=[Part(text=text)]),
+        error_code=RETRY_ATTEMPT,
+        error_message=text,
+        custom_metadata=metadata,
+        timestamp=timestamp,
+    )
+
+
+def gave_up(
+    failure: Failure,
+    *,
+    invocation_id: str,
+    retries: int,
+    retries_exhausted: bool,
+    discard_partial: bool,
+    timestamp: float,
+) -> Event:
+    """End the turn: the retries are used up, or the failure is none that a retry can mend."""
+    metadata: dict[str, Any] = {
+        "attempts": retries + 1,
+        "error_type": failure.error_type,
+        "error": _error(failure),
+    }
+    if discard_partial:
+        metadata["discard_partial"] = True
+    return _final(
+        MAX_RETRIES_EXCEEDED if retries_exhausted else NON_RETRYABLE_ERROR,
+        f"Agent execution failed after {retries} retry attempts"
+        if retries_exhausted
+        else failure.message,
+        invocation_id=invocation_id,
+        metadata=metadata,
+        timestamp=timestamp,
+    )
+
+
+def cancelled(*, invocation_id: str, timestamp: float) -> Event:
+    """End the turn because it was cancelled."""
+    return _final(
+        CANCELLED,
+        "The turn was cancelled",
+        invocation_id=invocation_id,
+        metadata=None,
+        timestamp=timestamp,
+    )
+
+
+def _final(
+    code: str,
+    message: str,
+    *,
+    invocation_id: str,
+    metadata: dict[str, Any] | None,
+    timestamp: float,
+) -> Event:
+    return Event(
+        author=AUTHOR,
+        invocation_id=invocation_id,
+        error_code=code,
+        error_message=message,
+        actions=EventActions(escalate=True),
+        custom_metadata=metadata,
+        timestamp=timestamp,
+    )
+
+
+def _error(failure: Failure) -> dict[str, Any]:
+    return {
+        "code": failure.code,
+        "message": failure.message,
+        "retryable": failure.retryable,
+    }

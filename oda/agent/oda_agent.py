@@ -1,0 +1,302 @@
+"""`OdaAgent`: one ADK Runner bound to one session, with retry, resume and cancel."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterator
+from contextlib import aclosing
+from typing import Any, Literal
+
+from google.adk.agents.run_config import RunConfig
+from google.adk.events import Event
+from google.adk.runners import Runner as AdkRunner
+
+from oda.agent import resume
+from oda.agent.history import History
+from oda.agent.limits import TurnLimits
+from oda.agent.retry import RetryPolicy
+from oda.agent.runner import attempt_of
+from oda.agent.sync import iterate, running_loop
+from oda.agent.turn_loop import TurnLoop
+from oda.clock import Clock, SystemClock
+from oda.errors import AgentStateError, SessionBusyError
+from oda.message.content import Message, to_content
+
+Status = Literal["initializing", "ready", "running", "retrying", "failed", "closing", "closed"]
+
+RECENT_EVENTS = 100
+"""How many stored events a turn loads by default; the running turn is never cut."""
+
+
+class CancelReceipt:
+    """What `cancel` did. Await it to know that the turn has ended and the session is clean."""
+
+    def __init__(self, cancelled: bool, ended: asyncio.Event | None) -> None:
+        self.cancelled = cancelled
+        """Whether a turn was running."""
+        self._ended = ended
+
+    def __bool__(self) -> bool:
+        return self.cancelled
+
+    def __await__(self) -> Generator[Any, None, bool]:
+        return self._wait().__await__()
+
+    async def _wait(self) -> bool:
+        if self._ended is not None:
+            await self._ended.wait()
+        return self.cancelled
+
+
+class OdaAgent:
+    """Runs the turns of one session, one at a time.
+
+    The generators end with an answer or with exactly one escalating error event; a turn's failure
+    is never raised. The Runner belongs to the caller, `cleanup` does not close it.
+
+    Args:
+        runner: An ADK Runner; two plugins of ours are added to it.
+        app_name, user_id, session_id: The session, which must exist.
+        max_retries: Retries after a turn's first attempt, when no `policy` is given.
+        policy: When to retry and how long to wait.
+        limits: What one turn may use up.
+        recent_events: How many stored events a turn loads; None for all.
+        clock: Time and sleep, replaceable in tests.
+        on_cleanup: Awaited once by `cleanup`.
+    """
+
+    def __init__(
+        self,
+        runner: AdkRunner,
+        app_name: str,
+        user_id: str,
+        session_id: str,
+        max_retries: int = 3,
+        *,
+        policy: RetryPolicy | None = None,
+        limits: TurnLimits | None = None,
+        recent_events: int | None = RECENT_EVENTS,
+        clock: Clock | None = None,
+        on_cleanup: Callable[[], Awaitable[None]] | None = None,
+    ) -> None:
+        self._status: Status = "initializing"
+        self.runner = runner
+        self.app_name = app_name
+        self.user_id = user_id
+        self.session_id = session_id
+        self.policy = policy or RetryPolicy(max_retries=max_retries)
+        self.limits = limits or TurnLimits()
+        self._recent_events = None if _summarises(runner) else recent_events
+        self._clock = clock or SystemClock()
+        self._on_cleanup = on_cleanup
+        self._turn: TurnLoop | None = None
+        self._ended: asyncio.Event | None = None
+        self._left_open = True
+        self._home = running_loop()
+        self._status = "ready"
+
+    # --- turns
+
+    async def run_async(
+        self,
+        new_message: Message,
+        *,
+        invocation_id: str | None = None,
+        state_delta: dict[str, Any] | None = None,
+        run_config: RunConfig | None = None,
+        limits: TurnLimits | None = None,
+    ) -> AsyncGenerator[Event, None]:
+        """Run one turn and yield its ADK events.
+
+        Args:
+            new_message: A text or an ADK content.
+            invocation_id: Only to go on with a turn of which it is not known whether its message
+                was stored; the message is stored once in either case.
+            state_delta: State changes that are stored with the message.
+            run_config: ADK's own; for partial texts set its `streaming_mode`.
+            limits: Instead of the agent's.
+
+        Raises:
+            InvalidRequestError: the message is empty.
+            SessionBusyError: a turn is running.
+            AgentStateError: the agent is closed.
+        """
+        message = to_content(new_message)
+        turn = self._begin(run_config, limits)
+        async with aclosing(
+            self._run(
+                turn, turn.begin(message, invocation_id=invocation_id, state_delta=state_delta)
+            )
+        ) as events:
+            async for event in events:
+                yield event
+
+    async def resume(
+        self,
+        invocation_id: str,
+        *,
+        run_config: RunConfig | None = None,
+        limits: TurnLimits | None = None,
+    ) -> AsyncGenerator[Event, None]:
+        """Go on with a turn that was interrupted, by a crash for example, to its answer.
+
+        Raises: as `run_async`.
+        """
+        turn = self._begin(run_config, limits)
+        async with aclosing(self._run(turn, turn.go_on(invocation_id))) as events:
+            async for event in events:
+                yield event
+
+    def run(self, new_message: Message) -> Iterator[Event]:
+        """`run_async` for callers without an event loop.
+
+        The turn runs on the loop that the agent was made on, if that runs in another thread, else
+        on a loop of its own.
+        """
+        return iterate(lambda: self.run_async(new_message), self._home)
+
+    def cancel(self) -> CancelReceipt:
+        """End the running turn, also while it waits to retry; harmless when none is running.
+
+        Calls without a result are sealed as cancelled, and the turn's last event is an escalating
+        `CANCELLED`. The result may be awaited.
+        """
+        if self._turn is None:
+            return CancelReceipt(False, None)
+        self._turn.cancel()
+        return CancelReceipt(True, self._ended)
+
+    # --- life
+
+    @property
+    def agent_name(self) -> str:
+        return str(getattr(self.runner.agent, "name", self.app_name))
+
+    @property
+    def status(self) -> Status:
+        return self._status
+
+    def is_ready(self) -> bool:
+        """Whether a new message would be taken now."""
+        return self._status == "ready"
+
+    def get_agent_info(self) -> dict[str, Any]:
+        """What the agent is and does, as plain data."""
+        turn = self._last_turn
+        return {
+            "app_name": self.app_name,
+            "user_id": self.user_id,
+            "session_id": self.session_id,
+            "agent_name": self.agent_name,
+            "status": self._status,
+            "max_retries": self.policy.max_retries,
+            "retry_count": turn.retries if turn else 0,
+            "invocation_id": turn.invocation_id if turn else None,
+            "last_error": turn.failure.message if turn and turn.failure else None,
+        }
+
+    def reset(self) -> None:
+        """Forget the last turn's retries and error.
+
+        Raises:
+            SessionBusyError: a turn is running; cancel it first.
+            AgentStateError: the agent is closed.
+        """
+        self._refuse_unless_idle()
+        self._last_turn = None
+        self._status = "ready"
+
+    async def cleanup(self) -> None:
+        """Cancel the running turn, wait for its end, and close for good. Idempotent."""
+        if self._status in ("closing", "closed"):
+            return
+        receipt = self.cancel()
+        self._status = "closing"
+        await receipt
+        if self._on_cleanup is not None:
+            await self._on_cleanup()
+        self._status = "closed"
+
+    # --- inside
+
+    _last_turn: TurnLoop | None = None
+
+    @property
+    def last_turn(self) -> TurnLoop | None:
+        """The running turn, or the one before: its usage, retries and failure."""
+        return self._last_turn
+
+    def _begin(self, run_config: RunConfig | None, limits: TurnLimits | None) -> TurnLoop:
+        self._refuse_unless_idle()
+        turn = TurnLoop(
+            run_attempt=attempt_of(self.runner),
+            runner=self.runner,
+            user_id=self.user_id,
+            session_id=self.session_id,
+            policy=self.policy,
+            limits=limits or self.limits,
+            clock=self._clock,
+            recent_events=self._recent_events,
+            run_config=run_config or RunConfig(),
+            on_phase=self._set_status,
+        )
+        self._turn = self._last_turn = turn
+        self._ended = asyncio.Event()
+        self._status = "running"
+        return turn
+
+    async def _run(
+        self, turn: TurnLoop, events: AsyncGenerator[Event, None]
+    ) -> AsyncGenerator[Event, None]:
+        finished = False
+        try:
+            async with aclosing(events):
+                if self._left_open:
+                    await self._seal_what_others_left(turn)
+                async for event in events:
+                    if event.actions.escalate and event.error_code and turn.failure:
+                        self._set_status("failed")
+                    yield event
+            finished = True
+        finally:
+            self._left_open = not finished
+            self._turn = None
+            self._set_status("ready")
+            if self._ended is not None:
+                self._ended.set()
+
+    async def _seal_what_others_left(self, turn: TurnLoop) -> None:
+        """Close the calls that an interrupted earlier turn left open: they are not dropped."""
+        history = History(
+            self.runner.session_service,
+            (self.app_name, self.user_id, self.session_id),
+            self._recent_events,
+        )
+        session = await history.load(self._recent_events)
+        if session is not None:
+            others = dict.fromkeys(
+                event.invocation_id
+                for event in session.events
+                if event.invocation_id != turn.invocation_id
+            )
+            seals = resume.close_for_good(session.events, others, "unknown", now=self._clock.now())
+            await history.append(session, seals)
+
+    def _set_status(self, status: Status) -> None:
+        if self._status not in ("closing", "closed"):
+            self._status = status
+
+    def _refuse_unless_idle(self) -> None:
+        if self._status in ("closing", "closed"):
+            raise AgentStateError(
+                f"The agent of session {self.session_id!r} is {self._status}.",
+                remedy="get a new one from the OdaAgentManager",
+            )
+        if self._turn is not None:
+            raise SessionBusyError(
+                f"A turn is running in session {self.session_id!r}.",
+                remedy="wait for its end, or cancel it",
+            )
+
+
+def _summarises(runner: AdkRunner) -> bool:
+    """A summary made by ADK's compaction may lie before any window, so all is loaded."""
+    return bool(runner.app and runner.app.events_compaction_config)

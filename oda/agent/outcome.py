@@ -1,0 +1,60 @@
+"""How a turn ended, told from its events. Pure."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from google.adk.events import Event
+
+from oda.agent.notices import CANCELLED, is_final_notice
+from oda.agent.resume import answer_of
+
+Outcome = Literal["succeeded", "failed", "cancelled", "waiting_input"]
+
+
+@dataclass(frozen=True)
+class TurnOutcome:
+    """The end of a turn."""
+
+    status: Outcome
+    reply: str
+    error: dict[str, Any] | None = None
+    """`{code, message, retryable}`"""
+    pending_input: tuple[dict[str, Any], ...] = ()
+    """What a person is asked: `{id, name, args}` of each long-running call without a response."""
+
+
+def outcome_of(events: Iterable[Event]) -> TurnOutcome:
+    """The outcome of a turn whose (non-partial) events are these."""
+    turn = [event for event in events if not event.partial]
+    last = turn[-1] if turn else None
+    if last is not None and is_final_notice(last):
+        if last.error_code == CANCELLED:
+            return TurnOutcome("cancelled", "")
+        return TurnOutcome("failed", "", error=_error(last))
+    if waiting := _waiting(turn):
+        return TurnOutcome("waiting_input", answer_of(turn), pending_input=waiting)
+    return TurnOutcome("succeeded", answer_of(turn))
+
+
+def _error(notice: Event) -> dict[str, Any]:
+    details = dict((notice.custom_metadata or {}).get("error") or {})
+    return {
+        "code": details.get("code", (notice.error_code or "").lower()),
+        "message": f"{notice.error_message}: {details['message']}"
+        if details.get("message") and details["message"] != notice.error_message
+        else notice.error_message,
+        "retryable": bool(details.get("retryable", False)),
+    }
+
+
+def _waiting(turn: Iterable[Event]) -> tuple[dict[str, Any], ...]:
+    asked: dict[str, dict[str, Any]] = {}
+    for event in turn:
+        for call in event.get_function_calls():
+            if call.id and call.id in (event.long_running_tool_ids or ()):
+                asked[call.id] = {"id": call.id, "name": call.name, "args": call.args or {}}
+        if event.author == "user":
+            for response in event.get_function_responses():
+                asked.pop(response.id or "", None)
+    return tuple(asked.values())

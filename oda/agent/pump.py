@@ -1,0 +1,72 @@
+"""Run an event stream in a task of its own, in step with whoever reads it."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing
+
+from google.adk.events import Event
+
+
+class Pump:
+    """The one piece of work of a turn that runs at a time, so that it can be stopped from anywhere.
+
+    The stream is at most one event ahead of its reader, as in ADK itself: what follows an event
+    begins when the event has been taken.
+    """
+
+    def __init__(self) -> None:
+        self._task: asyncio.Task[None] | None = None
+
+    def stop(self) -> None:
+        """Cancel the running work, if any; its reader sees the end of the stream."""
+        if self._task is not None:
+            self._task.cancel()
+
+    async def events(
+        self, source: Callable[[], AsyncGenerator[Event, None]]
+    ) -> AsyncGenerator[Event, None]:
+        """Yield the events of `source()`; raise what it raises; end early when stopped."""
+        queue: asyncio.Queue[Event | None] = asyncio.Queue()
+
+        async def run() -> None:
+            try:
+                async with aclosing(source()) as events:
+                    async for event in events:
+                        queue.put_nowait(event)
+                        await queue.join()
+            finally:
+                queue.put_nowait(None)
+
+        task = self._task = asyncio.create_task(run())
+        try:
+            while (event := await queue.get()) is not None:
+                yield event
+                queue.task_done()
+            await _outcome(task)
+        finally:
+            await self._finish(task)
+
+    async def run(self, work: Callable[[], Awaitable[None]]) -> None:
+        """Await `work()`, returning early when stopped."""
+
+        async def run() -> None:
+            await work()
+
+        task = self._task = asyncio.create_task(run())
+        try:
+            await _outcome(task)
+        finally:
+            await self._finish(task)
+
+    async def _finish(self, task: asyncio.Task[None]) -> None:
+        self._task = None
+        if not task.done():
+            task.cancel()
+            await asyncio.wait({task})
+
+
+async def _outcome(task: asyncio.Task[None]) -> None:
+    """Wait for the task and raise its error; that it was stopped is no error."""
+    await asyncio.wait({task})
+    if not task.cancelled():
+        task.result()

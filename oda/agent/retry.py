@@ -1,0 +1,97 @@
+"""The retry policy: a failure goes in, a decision comes out. Built from tenacity's strategies."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from tenacity import RetryCallState, retry_base, stop_after_attempt, wait_exponential, wait_random
+from tenacity.stop import stop_base
+from tenacity.wait import wait_base
+
+from oda.agent.failure import Failure
+from oda.config.records import RetryRecord
+
+
+@dataclass(frozen=True)
+class Retry:
+    """Try again after `delay_s` seconds."""
+
+    delay_s: float
+
+
+@dataclass(frozen=True)
+class GiveUp:
+    """Do not try again: the failure cannot pass, or the policy allows no more."""
+
+    retries_exhausted: bool
+
+
+class RetryPolicy(RetryRecord):
+    """When a failed attempt is tried again, and how long to wait before it."""
+
+    def decide(self, failure: Failure, *, retries: int, elapsed_s: float) -> Retry | GiveUp:
+        """Decide after `retries` retries have been made and `elapsed_s` seconds have gone by.
+
+        A `Retry-After` longer than the computed delay is honoured as it is.
+        """
+        state = _call_state(failure, attempt=retries + 1)
+        if not self._condition(state):
+            return GiveUp(retries_exhausted=False)
+        if self._stop(state):
+            return GiveUp(retries_exhausted=True)
+        delay = self._wait(state)
+        if self.time_budget_s is not None and elapsed_s + delay > self.time_budget_s:
+            return GiveUp(retries_exhausted=True)
+        return Retry(delay_s=delay)
+
+    @cached_property
+    def _condition(self) -> retry_base:
+        return _retry_if_it_may_pass()
+
+    @cached_property
+    def _stop(self) -> stop_base:
+        return stop_after_attempt(self.max_retries + 1)
+
+    @cached_property
+    def _wait(self) -> wait_base:
+        wait: wait_base = wait_exponential(
+            multiplier=self.initial_delay_s, exp_base=self.multiplier, max=self.max_delay_s
+        )
+        if self.jitter_s:
+            wait = wait + wait_random(0, self.jitter_s)
+        return _wait_at_least_retry_after(wait)
+
+
+class _FailedAttempt(Exception):
+    """Carries a failure through tenacity's call state."""
+
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(failure.message)
+        self.failure = failure
+
+
+class _retry_if_it_may_pass(retry_base):
+    def __call__(self, retry_state: RetryCallState) -> bool:
+        return _failure_of(retry_state).retryable
+
+
+class _wait_at_least_retry_after(wait_base):
+    def __init__(self, wait: wait_base) -> None:
+        self.wait = wait
+
+    def __call__(self, retry_state: RetryCallState) -> float:
+        return max(self.wait(retry_state), _failure_of(retry_state).retry_after_s or 0.0)
+
+
+def _call_state(failure: Failure, *, attempt: int) -> RetryCallState:
+    state = RetryCallState(retry_object=None, fn=None, args=(), kwargs={})  # type: ignore[arg-type]
+    state.attempt_number = attempt
+    error = _FailedAttempt(failure)
+    state.set_exception((_FailedAttempt, error, None))
+    return state
+
+
+def _failure_of(state: RetryCallState) -> Failure:
+    assert state.outcome is not None
+    error = state.outcome.exception()
+    assert isinstance(error, _FailedAttempt)
+    return error.failure

@@ -1,0 +1,64 @@
+"""How long a server asks to wait, wherever its client library keeps that.
+
+Sources: RFC 9110 section 10.2.3 (`Retry-After`), google.rpc.RetryInfo; LiteLLM keeps the headers of
+the answer in `litellm_response_headers`, the other clients in `response.headers`.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+
+
+def retry_after_seconds(error: BaseException, now: float) -> float | None:
+    """Seconds that the server asked to wait before the next attempt, or None."""
+    explicit = getattr(error, "retry_after_s", None)
+    if isinstance(explicit, int | float):
+        return float(explicit)
+    for headers in _headers_of(error):
+        for name, scale in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
+            value = headers.get(name) or headers.get(name.title())
+            seconds = _seconds(value, now) if value else None
+            if seconds is not None:
+                return seconds * scale
+    return _retry_info(error)
+
+
+def _headers_of(error: BaseException) -> Iterator[Mapping[str, str]]:
+    response = getattr(error, "response", None)
+    for headers in (
+        getattr(error, "litellm_response_headers", None),
+        getattr(response, "headers", None),
+        getattr(error, "headers", None),
+    ):
+        if headers is not None and hasattr(headers, "get"):
+            yield headers
+
+
+def _seconds(value: str, now: float) -> float | None:
+    """Seconds to wait, from either form of RFC 9110 `Retry-After`."""
+    try:
+        seconds = float(value)
+    except ValueError:
+        try:
+            when = parsedate_to_datetime(value)
+        except ValueError:
+            return None
+        if when.tzinfo is None:
+            when = when.replace(tzinfo=UTC)
+        seconds = (when - datetime.fromtimestamp(now, UTC)).total_seconds()
+    return max(0.0, seconds) if seconds < float("inf") else None
+
+
+def _retry_info(error: BaseException) -> float | None:
+    """Google APIs put the delay into a `RetryInfo` detail of the body."""
+    details = getattr(error, "details", None)
+    text = details if isinstance(details, str) else json.dumps(details, default=str)
+    marker = text.find('"retryDelay"') if details else -1
+    if marker < 0:
+        return None
+    value = text[marker:].split(":", 1)[1].strip(' "').split('"')[0]
+    try:
+        return max(0.0, float(value.rstrip("s")))
+    except ValueError:
+        return None

@@ -1,0 +1,71 @@
+"""Asynchronous streams for callers without an event loop."""
+
+import asyncio
+import queue
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
+from concurrent.futures import Future
+from contextlib import AbstractContextManager, aclosing, contextmanager
+from typing import TypeVar
+
+from anyio.from_thread import start_blocking_portal
+
+T = TypeVar("T")
+Start = Callable[[Callable[[], Awaitable[None]]], "Future[None]"]
+
+
+def running_loop() -> asyncio.AbstractEventLoop | None:
+    """The event loop of this thread, if one is running."""
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None
+
+
+def iterate(
+    source: Callable[[], AsyncGenerator[T, None]], home: asyncio.AbstractEventLoop | None
+) -> Iterator[T]:
+    """Yield what `source()` yields, run on `home` if that runs in another thread.
+
+    Otherwise it is run on a loop of its own. Leaving early stops it.
+    """
+    items: queue.Queue[tuple[T] | None] = queue.Queue()
+
+    async def feed() -> None:
+        try:
+            async with aclosing(source()) as stream:
+                async for item in stream:
+                    items.put((item,))
+        finally:
+            items.put(None)
+
+    with _starter(home) as start:
+        future = start(feed)
+        try:
+            while (item := items.get()) is not None:
+                yield item[0]
+            future.result()
+        finally:
+            future.cancel()
+
+
+def _starter(home: asyncio.AbstractEventLoop | None) -> AbstractContextManager[Start]:
+    if home is not None and home.is_running() and home is not running_loop():
+        return _start_on(home)
+    return _start_on_own_loop()
+
+
+@contextmanager
+def _start_on(home: asyncio.AbstractEventLoop) -> Iterator[Start]:
+    def start(work: Callable[[], Awaitable[None]]) -> "Future[None]":
+        async def run() -> None:
+            await work()
+
+        return asyncio.run_coroutine_threadsafe(run(), home)
+
+    yield start
+
+
+@contextmanager
+def _start_on_own_loop() -> Iterator[Start]:
+    with start_blocking_portal() as portal:
+        yield portal.start_task_soon

@@ -1,0 +1,166 @@
+"""The ADK plugin by which a turn is watched and steered from inside a run.
+
+It learns the invocation's id, counts what models use, enforces limits, repeats interrupted
+idempotent calls, and lets an LLM agent inside a graph node go on where it stopped.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from google.adk.agents.base_agent import BaseAgent
+from google.adk.agents.callback_context import CallbackContext
+from google.adk.agents.invocation_context import InvocationContext
+from google.adk.events import Event
+from google.adk.models.llm_request import LlmRequest
+from google.adk.models.llm_response import LlmResponse
+from google.adk.plugins.base_plugin import BasePlugin
+from google.adk.sessions import Session
+from google.genai.types import Content, Part
+
+from oda.agent.limits import TurnLimits, Usage
+from oda.agent.resume import Repeat
+from oda.tools.idempotency import IDEMPOTENT_TOOLS, is_idempotent
+
+SessionKey = tuple[str, str, str]
+
+
+@dataclass
+class TurnScope:
+    """What the plugin knows of the turn that runs in a session."""
+
+    limits: TurnLimits = field(default_factory=TurnLimits)
+    usage: Usage = field(default_factory=Usage)
+    invocation_id: str | None = None
+    begun: bool = False
+    """Whether a run has come so far that its message is stored."""
+    repeats: list[Repeat] = field(default_factory=list)
+    idempotent_tools: dict[str, frozenset[str]] = field(default_factory=dict)
+    """By agent name: the tools it was last offered that are declared idempotent."""
+
+
+class TurnPlugin(BasePlugin):
+    """One instance serves any number of sessions; a session has at most one turn at a time."""
+
+    NAME = "oda_turn"
+
+    def __init__(self) -> None:
+        super().__init__(name=self.NAME)
+        self._scopes: dict[SessionKey, TurnScope] = {}
+
+    @contextmanager
+    def watch(self, session: SessionKey, scope: TurnScope) -> Iterator[None]:
+        """Watch the runs of `session` on behalf of `scope`."""
+        self._scopes[session] = scope
+        try:
+            yield
+        finally:
+            if self._scopes.get(session) is scope:
+                del self._scopes[session]
+
+    async def before_run_callback(self, *, invocation_context: InvocationContext) -> None:
+        if scope := self._scope(invocation_context.session):
+            scope.invocation_id = invocation_context.invocation_id
+            scope.begun = True
+
+    async def before_agent_callback(
+        self, *, agent: BaseAgent, callback_context: CallbackContext
+    ) -> None:
+        if self._scope(callback_context.session):
+            put_node_input_before_its_record(
+                callback_context.session.events,
+                callback_context.node_path,
+                callback_context.invocation_id,
+            )
+
+    async def before_model_callback(
+        self, *, callback_context: CallbackContext, llm_request: LlmRequest
+    ) -> LlmResponse | None:
+        scope = self._scope(callback_context.session)
+        if scope is None:
+            return None
+        scope.idempotent_tools[callback_context.agent_name] = frozenset(
+            name for name, tool in llm_request.tools_dict.items() if is_idempotent(tool)
+        )
+        if repeats := _take_repeats(scope, callback_context):
+            return LlmResponse(
+                content=Content(
+                    role="model", parts=[Part(function_call=repeat.call) for repeat in repeats]
+                )
+            )
+        scope.usage.check(scope.limits)
+        return None
+
+    async def after_model_callback(
+        self, *, callback_context: CallbackContext, llm_response: LlmResponse
+    ) -> None:
+        if not llm_response.partial and (scope := self._scope(callback_context.session)):
+            scope.usage.model_calls += 1
+
+    async def on_model_error_callback(
+        self, *, callback_context: CallbackContext, llm_request: LlmRequest, error: Exception
+    ) -> None:
+        if scope := self._scope(callback_context.session):
+            scope.usage.model_calls += 1
+
+    async def on_event_callback(
+        self, *, invocation_context: InvocationContext, event: Event
+    ) -> None:
+        scope = self._scope(invocation_context.session)
+        if scope is None or event.partial:
+            return
+        if event.usage_metadata:
+            scope.usage.add(event.id, event.model_version, event.usage_metadata)
+        _record_idempotent_calls(event, scope.idempotent_tools.get(event.author, frozenset()))
+
+    def _scope(self, session: Session) -> TurnScope | None:
+        return self._scopes.get((session.app_name, session.user_id, session.id))
+
+
+def put_node_input_before_its_record(
+    events: list[Event], node_path: str, invocation_id: str
+) -> None:
+    """Let an LLM agent in a graph node see what it already did in this turn.
+
+    ADK appends the node's input to the in-memory history just before the agent starts, so after a
+    failure the record of the node (its calls and their results) stands before the input and is
+    left out of the prompt: the agent would begin again. Moved in front of that record, the input
+    is followed by it, and the agent goes on. The input is not stored, and ADK removes it itself.
+    """
+    if not events or not node_path:
+        return
+    node_input = events[-1]
+    if node_input.author != "user" or node_input.node_info.path != node_path:
+        return
+    first = _first_of_node(events[:-1], node_path, invocation_id)
+    if first is not None:
+        events.insert(first, events.pop())
+
+
+def _first_of_node(events: Sequence[Event], node_path: str, invocation_id: str) -> int | None:
+    return next(
+        (
+            index
+            for index, event in enumerate(events)
+            if event.invocation_id == invocation_id and event.node_info.path == node_path
+        ),
+        None,
+    )
+
+
+def _take_repeats(scope: TurnScope, context: CallbackContext) -> list[Repeat]:
+    taken = [
+        repeat
+        for repeat in scope.repeats
+        if repeat.agent == context.agent_name
+        and (not repeat.node_path or repeat.node_path == context.node_path)
+    ]
+    scope.repeats = [repeat for repeat in scope.repeats if repeat not in taken]
+    return taken
+
+
+def _record_idempotent_calls(event: Event, idempotent_tools: frozenset[str]) -> None:
+    """Keep the declaration with the call: it must be known after a crash, before any listing."""
+    called = sorted({call.name or "" for call in event.get_function_calls()} & idempotent_tools)
+    if called:
+        event.custom_metadata = {**(event.custom_metadata or {}), IDEMPOTENT_TOOLS: called}

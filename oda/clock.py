@@ -1,0 +1,27 @@
+"""Time as a parameter, so that no test has to wait for it."""
+
+import asyncio
+import time
+from typing import Protocol
+
+
+class Clock(Protocol):
+    """What decisions and waits are made with."""
+
+    def now(self) -> float:
+        """Seconds since the epoch."""
+        ...
+
+    async def sleep(self, seconds: float) -> None:
+        """Return after `seconds`; cancellable."""
+        ...
+
+
+class SystemClock:
+    """The machine's clock and the event loop's sleep."""
+
+    def now(self) -> float:
+        return time.time()
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)

@@ -1,0 +1,84 @@
+"""Secrets stand in the environment; configuration only refers to them, as `${NAME}`."""
+
+import re
+from collections.abc import Iterator, Mapping
+
+from pydantic import SecretStr
+
+from oda.errors import ConfigurationError
+
+_REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
+_SECRET_WORDS = frozenset(
+    {
+        "apikey",
+        "authorization",
+        "cookie",
+        "credentials",
+        "key",
+        "passphrase",
+        "passwd",
+        "password",
+        "secret",
+        "token",
+    }
+)
+
+
+def resolve_secrets(
+    text: str, environ: Mapping[str, str], *, where: str | None = None
+) -> SecretStr:
+    """`text` with every `${NAME}` replaced by the variable `NAME` of `environ`.
+
+    `where` is the place of the text in the configuration, for the error message.
+
+    Raises:
+        ConfigurationError: when a variable is not set, or is empty.
+    """
+
+    def value_of(reference: re.Match[str]) -> str:
+        name = reference[1]
+        if value := environ.get(name):
+            return value
+        place = f"{where}: " if where else ""
+        raise ConfigurationError(
+            f"{place}the environment variable {name!r} is not set",
+            remedy=f"set {name} in the environment or in .env",
+        )
+
+    return SecretStr(_REFERENCE.sub(value_of, text))
+
+
+def check_references(text: str) -> str:
+    """Return `text` if all its references are well formed.
+
+    Raises:
+        ValueError: when a `${` does not begin a reference.
+    """
+    if "${" in _REFERENCE.sub("", text):
+        raise ValueError("a reference must have the form ${NAME}")
+    return text
+
+
+def is_reference(text: str) -> bool:
+    """Whether `text` is one reference and nothing else."""
+    return _REFERENCE.fullmatch(text) is not None
+
+
+def literal_secrets(values: Mapping[str, object]) -> Iterator[str]:
+    """The dotted keys whose name says *secret* and whose text is written out in full."""
+    for name, value in values.items():
+        if isinstance(value, Mapping):
+            yield from (f"{name}.{inner}" for inner in literal_secrets(value))
+        elif _names_a_secret(name) and isinstance(value, str) and not _has_reference(value):
+            yield name
+
+
+def _has_reference(text: str) -> bool:
+    return _REFERENCE.search(text) is not None
+
+
+def _names_a_secret(name: str) -> bool:
+    """Judged by the last word: `X-Api-Key` and `githubToken` do, `max_tokens` does not."""
+    words = _WORD.findall(name)
+    return bool(words) and words[-1].lower() in _SECRET_WORDS

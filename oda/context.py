@@ -1,0 +1,182 @@
+"""`OdaContext`: the only place that chooses implementations; opens and closes them in order."""
+
+import asyncio
+import os
+from collections.abc import Callable
+from contextlib import AbstractContextManager, AsyncExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from anyio.from_thread import BlockingPortal, start_blocking_portal
+
+from oda.agent.definition import Definitions
+from oda.agent.manager import OdaAgentManager, Services
+from oda.agent.model import Models, default_models
+from oda.agent.providers import warm_up
+from oda.clock import Clock, SystemClock
+from oda.config.files import ConfigurationFiles
+from oda.errors import AgentStateError
+from oda.session.manager import OdaSessionManager
+from oda.session.oda_session import OdaSession
+from oda.session.services import open_services
+from oda.settings import Settings
+from oda.telemetry import current_trace_id
+from oda.tools.mcp import McpConnections, default_connections
+from oda.turn.in_process import InProcessEngine
+
+
+class OdaContext:
+    """Everything that an application needs, made from settings and closed together.
+
+        async with OdaContext.from_settings() as oda:
+            session = await oda.sessions.create("cv")
+            print(await session.ask("看看我的技能"))
+
+    Without an event loop, use a plain `with` and the methods that end in `_sync`.
+    """
+
+    settings: Settings
+    configuration: ConfigurationFiles
+    services: Services
+    definitions: Definitions
+    models: Models
+    mcp: McpConnections
+    agents: OdaAgentManager
+    sessions: OdaSessionManager
+    turns: InProcessEngine
+
+    def __init__(self, settings: Settings, *, clock: Clock | None = None) -> None:
+        self.settings = settings
+        self._clock = clock or SystemClock()
+        self._stack: AsyncExitStack | None = None
+        self._portal: BlockingPortal | None = None
+        self._portal_owner: AbstractContextManager[BlockingPortal] | None = None
+
+    @classmethod
+    def from_settings(
+        cls,
+        settings: Settings | None = None,
+        *,
+        agents_dir: str | Path | None = None,
+        clock: Clock | None = None,
+        **overrides: Any,
+    ) -> Self:
+        """Make a context, not yet opened.
+
+        Args:
+            settings: By default read from the environment, `.env` and `config/oda.yaml`.
+            agents_dir: Any ADK agents folder.
+            clock: Time and sleep, replaceable in tests.
+            overrides: Single settings by name, such as `data_dir`.
+
+        Raises:
+            ConfigurationError: a setting is wrong.
+        """
+        if agents_dir is not None:
+            overrides["agents_dir"] = Path(agents_dir)
+        if settings is None:
+            settings = Settings.load(**overrides)
+        elif overrides:
+            settings = settings.model_copy(update=overrides)
+        return cls(settings, clock=clock)
+
+    async def __aenter__(self) -> Self:
+        """Open everything.
+
+        Raises:
+            ConfigurationError: a file, a URL or a model's definition is wrong.
+            UnavailableError: the database cannot be reached.
+        """
+        if self._stack is not None:
+            raise AgentStateError("The context is open already.")
+        settings = self.settings
+        async with AsyncExitStack() as stack:
+            self.configuration = ConfigurationFiles(settings.config_dir)
+            current = self.configuration.current
+            self.services = await stack.enter_async_context(open_services(settings))
+            self.models = Models(settings, current(), self._clock)
+            stack.enter_context(default_models(self.models))
+            self.mcp = await stack.enter_async_context(
+                McpConnections(current().mcp_servers, environ=os.environ)
+            )
+            stack.enter_context(default_connections(self.mcp))
+            self.definitions = Definitions(settings.agents_dir, current, self.mcp.toolset)
+            self.agents = OdaAgentManager(
+                self.definitions, self.services, settings, current, self._clock, self.mcp.release
+            )
+            self.sessions = OdaSessionManager(self.agents, settings.session, self._clock)
+            stack.push_async_callback(self.sessions.close)
+            self.turns = InProcessEngine(
+                self._clock, kept=settings.turn.kept, trace_id=current_trace_id
+            )
+            stack.push_async_callback(self.turns.close)
+            self._stack = stack.pop_all()
+        return self
+
+    async def __aexit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self._stack is not None:
+            stack, self._stack = self._stack, None
+            await stack.aclose()
+
+    async def warm_up(self) -> None:
+        """Load all agents and what their models need, so that no user waits for it.
+
+        Raises:
+            ConfigurationError: a configured model has no key.
+        """
+        await asyncio.gather(
+            warm_up(self.models.configured), asyncio.to_thread(self._load_definitions)
+        )
+        if self.models.configured:
+            await asyncio.to_thread(self.models.check_keys)
+
+    def _load_definitions(self) -> None:
+        for name in self.definitions.names():
+            self.definitions.try_get(name)
+
+    # --- for hosts without an event loop
+
+    def __enter__(self) -> Self:
+        """Open everything on an event loop in a thread of its own. Raises: as `__aenter__`."""
+        self._portal_owner = start_blocking_portal()
+        self._portal = self._portal_owner.__enter__()
+        try:
+            self._portal.call(self.__aenter__)
+        except BaseException:
+            self._close_portal()
+            raise
+        return self
+
+    def __exit__(self, *exc_info: Any) -> None:
+        try:
+            self.call(self.__aexit__, None, None, None)
+        finally:
+            self._close_portal()
+
+    def call(self, function: Callable[..., Any], *args: Any) -> Any:
+        """Run an async function of this context from a thread without a loop, and wait for it.
+
+        Raises:
+            AgentStateError: the context was not opened with a plain `with`.
+        """
+        if self._portal is None:
+            raise AgentStateError("The context was not opened with a plain `with`.")
+        return self._portal.call(function, *args)
+
+    def session_sync(
+        self, app_name: str, user_id: str = "local", session_id: str | None = None
+    ) -> OdaSession:
+        """`sessions.get_or_create` for hosts without an event loop."""
+        session: OdaSession = self.call(self.sessions.get_or_create, app_name, user_id, session_id)
+        return session
+
+    def _close_portal(self) -> None:
+        owner, self._portal_owner, self._portal = self._portal_owner, None, None
+        if owner is not None:
+            owner.__exit__(None, None, None)

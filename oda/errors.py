@@ -1,0 +1,154 @@
+"""Every error that `oda` raises on purpose.
+
+    OdaError
+    ├── ConfigurationError          a file, variable or definition is wrong; nothing was started
+    │   └── AgentLoadError          an agent folder exists but cannot be loaded
+    ├── InvalidRequestError         the caller's input is malformed
+    ├── NotFoundError
+    │   ├── AgentNotFoundError
+    │   ├── SessionNotFoundError
+    │   └── TurnNotFoundError
+    ├── ConflictError               the input is fine, the current state does not allow it
+    │   ├── SessionExistsError
+    │   ├── SessionBusyError        a turn is running and the caller asked not to wait
+    │   ├── AgentStateError         a call that the agent's life cycle does not allow now
+    │   └── StaleStateError         the state changed since the caller read it
+    ├── OverloadedError             a bounded queue or cache is full; try again later
+    ├── UnavailableError            a part that we depend on cannot be reached
+    ├── CircuitOpenError            a model failed so often that it is left alone for a while
+    ├── LimitExceededError          a turn used up its model calls, time, tokens or money
+    └── FatalToolError              raised by a tool to end the turn instead of answering the model
+
+`code` is stable and goes on the wire; `remedy` says what to do about it.
+"""
+
+from typing import ClassVar
+
+
+class OdaError(Exception):
+    """Base of all errors of `oda`."""
+
+    code: ClassVar[str] = "internal_error"
+    retryable: ClassVar[bool] = False
+
+    def __init__(self, message: str, *, remedy: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.remedy = remedy
+
+    def __str__(self) -> str:
+        return f"{self.message} ({self.remedy})" if self.remedy else self.message
+
+
+class ConfigurationError(OdaError):
+    """Raised at start when a file, an environment variable or a definition is wrong."""
+
+    code = "configuration_error"
+
+
+class AgentLoadError(ConfigurationError):
+    """Raised when an agent folder exists but its code or YAML cannot be loaded."""
+
+    code = "agent_load_error"
+
+
+class InvalidRequestError(OdaError):
+    """Raised when the caller's input is malformed."""
+
+    code = "invalid_request"
+
+
+class NotFoundError(OdaError):
+    """Raised when what the caller names does not exist, or is not theirs."""
+
+    code = "not_found"
+
+
+class AgentNotFoundError(NotFoundError):
+    """Raised when no agent has the given name."""
+
+    code = "agent_not_found"
+
+
+class SessionNotFoundError(NotFoundError):
+    """Raised when the session does not exist or belongs to another user."""
+
+    code = "session_not_found"
+
+
+class TurnNotFoundError(NotFoundError):
+    """Raised when the turn does not exist, has been dropped, or belongs to another user."""
+
+    code = "turn_not_found"
+
+
+class ConflictError(OdaError):
+    """Raised when the request is well-formed but the current state does not allow it."""
+
+    code = "conflict"
+
+
+class SessionExistsError(ConflictError):
+    """Raised when a session is created under an id that is taken."""
+
+    code = "session_exists"
+
+
+class SessionBusyError(ConflictError):
+    """Raised when a turn is running in the session and the caller asked not to wait for it."""
+
+    code = "session_busy"
+    retryable = True
+
+
+class AgentStateError(ConflictError):
+    """Raised when an agent is used in a way that its life cycle does not allow now."""
+
+    code = "agent_state"
+
+
+class StaleStateError(ConflictError):
+    """Raised when a conditional write finds that the state has changed since it was read."""
+
+    code = "stale_state"
+
+
+class OverloadedError(OdaError):
+    """Raised when a bounded queue is full."""
+
+    code = "overloaded"
+    retryable = True
+
+    def __init__(self, message: str, *, retry_after_s: float, remedy: str | None = None) -> None:
+        super().__init__(message, remedy=remedy)
+        self.retry_after_s = retry_after_s
+
+
+class UnavailableError(OdaError):
+    """Raised when a database or another part that we depend on cannot be reached."""
+
+    code = "unavailable"
+    retryable = True
+
+
+class CircuitOpenError(OdaError):
+    """Raised instead of calling a model that has failed many times in a row."""
+
+    code = "circuit_open"
+    retryable = True
+
+    def __init__(self, message: str, *, retry_after_s: float, remedy: str | None = None) -> None:
+        super().__init__(message, remedy=remedy)
+        self.retry_after_s = retry_after_s
+
+
+class LimitExceededError(OdaError):
+    """Raised when a turn has used up its model calls, wall time, tokens or cost."""
+
+    code = "limit_exceeded"
+
+
+class FatalToolError(OdaError):
+    """Raised by a tool whose failure must end the turn; other exceptions answer the model."""
+
+    code = "fatal_tool_error"

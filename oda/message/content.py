@@ -1,0 +1,48 @@
+"""From what a caller says to what ADK takes."""
+
+from typing import Any
+
+from google.genai.types import Content, Part
+from pydantic import ValidationError
+
+from oda.errors import InvalidRequestError
+
+Message = str | Content
+
+
+def to_content(message: Message) -> Content:
+    """A user message as ADK content.
+
+    Raises:
+        InvalidRequestError: the message is empty.
+    """
+    if isinstance(message, str):
+        message = Content(role="user", parts=[Part(text=message)])
+    if not any(_says_something(part) for part in message.parts or ()):
+        raise InvalidRequestError(
+            "The message is empty.", remedy="send a text or at least one part"
+        )
+    return message
+
+
+def parse_content(message: str | dict[str, Any]) -> Content:
+    """A message from the wire: a text, or `{"parts": [...]}` in genai's own form.
+
+    Raises:
+        InvalidRequestError: it is empty or malformed.
+    """
+    if isinstance(message, str):
+        return to_content(message)
+    try:
+        content = Content.model_validate({"role": "user", **message})
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(step) for step in first["loc"])
+        raise InvalidRequestError(f"message.{where}: {first['msg']}") from error
+    return to_content(content.model_copy(update={"role": "user"}))
+
+
+def _says_something(part: Part) -> bool:
+    if part.text is not None:
+        return bool(part.text.strip())
+    return bool(part.model_dump(exclude_none=True))

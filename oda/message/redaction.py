@@ -1,0 +1,30 @@
+"""Make an internal error text fit for a client: one short line, no secret, no path."""
+
+import re
+
+MAX_LENGTH = 500
+
+_SECRETS = re.compile(
+    r"""
+      (?P<scheme>\b(?:bearer|basic)\s+)[\w.~+/=-]{6,}
+    | (?P<name>["']?(?:api[_-]?key|x-api-key|authorization|token|secret|password|passwd|pwd)["']?
+        \s*[:=]\s*["']?)[^\s"',;&]{4,}
+    | \b(?:sk|pk|rk|ghp|gho|xox[abp]|AIza|AKIA|oda)[-_]?[A-Za-z0-9*_-]{8,}
+    | (?P<url>\b[a-z][a-z0-9+.-]*://)[^\s/@:]+:[^\s/@]+(?=@)
+    """,
+    re.IGNORECASE | re.VERBOSE,
+)
+_PATHS = re.compile(r"(?<![\w:/.])(?:/[\w.@+-]+){2,}/?|(?<!\w)[A-Za-z]:\\[^\s\"']+")
+
+
+def redact(text: str) -> str:
+    """Return the first line of `text` without secrets and file paths, at most 500 characters."""
+    line = next((part.strip() for part in text.splitlines() if part.strip()), "")
+    line = _SECRETS.sub(_hide, line)
+    line = _PATHS.sub("<path>", line)
+    return line if len(line) <= MAX_LENGTH else line[: MAX_LENGTH - 1] + "…"
+
+
+def _hide(match: re.Match[str]) -> str:
+    kept = match["scheme"] or match["name"] or match["url"] or ""
+    return f"{kept}***"

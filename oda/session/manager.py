@@ -1,0 +1,242 @@
+"""`OdaSessionManager`: a bounded cache of live sessions over ADK's session service."""
+
+import asyncio
+import base64
+import json
+import uuid
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from google.adk.errors.already_exists_error import AlreadyExistsError
+from google.adk.sessions import Session
+from google.adk.sessions.base_session_service import GetSessionConfig
+
+from oda.agent.manager import OdaAgentManager
+from oda.agent.turn_plugin import SessionKey
+from oda.clock import Clock
+from oda.errors import InvalidRequestError, SessionExistsError, SessionNotFoundError
+from oda.session.oda_session import META, OdaSession
+from oda.session.state import is_visible
+from oda.settings import SessionSettings
+
+DEFAULT_USER = "local"
+_MAX_ID_LENGTH = 128
+"""ADK's tables hold no more."""
+
+
+@dataclass(frozen=True)
+class SessionPage:
+    """Some of a user's sessions, newest first."""
+
+    sessions: Sequence[Session]
+    next_cursor: str | None
+
+
+class OdaSessionManager:
+    """Creates, finds, lists and deletes sessions.
+
+    Live objects are dropped when unused for long or when there are too many, the least recently
+    used first; a busy session stays. Dropping one loses nothing.
+    """
+
+    def __init__(self, agents: OdaAgentManager, settings: SessionSettings, clock: Clock) -> None:
+        self.agents = agents
+        self._service = agents.services.session
+        self._settings = settings
+        self._clock = clock
+        self._live: OrderedDict[SessionKey, tuple[OdaSession, float]] = OrderedDict()
+        self._opening: dict[SessionKey, asyncio.Lock] = {}
+
+    async def create(
+        self,
+        app_name: str,
+        user_id: str = DEFAULT_USER,
+        session_id: str | None = None,
+        *,
+        state: Mapping[str, Any] | None = None,
+    ) -> OdaSession:
+        """Start a conversation with an app.
+
+        Raises:
+            AgentNotFoundError, AgentLoadError: there is no such app, or it is broken.
+            SessionExistsError: the id is taken.
+            InvalidRequestError: the id or a state key is not allowed.
+        """
+        self.agents.definitions.get(app_name)
+        _check_id("user_id", user_id)
+        if session_id is not None:
+            _check_id("session_id", session_id)
+        for key in state or {}:
+            if not is_visible(key) or key.startswith("app:"):
+                raise InvalidRequestError(f"The state key {key!r} is reserved.")
+        session_id = session_id or uuid.uuid4().hex
+        meta = {"created_at": self._clock.now(), "turns": 0}
+        try:
+            stored = await self._service.create_session(
+                app_name=app_name,
+                user_id=user_id,
+                session_id=session_id,
+                state={**(state or {}), META: meta},
+            )
+        except AlreadyExistsError as error:
+            raise SessionExistsError(
+                f"There is a session {session_id!r} already.", remedy="choose another id, or none"
+            ) from error
+        return await self._keep(self._make(stored))
+
+    async def get(self, app_name: str, user_id: str, session_id: str) -> OdaSession:
+        """The session of that name, live or from the store.
+
+        Raises:
+            SessionNotFoundError: there is none of this user.
+            AgentNotFoundError, AgentLoadError: its app is not there any more, or is broken.
+        """
+        key = (app_name, user_id, session_id)
+        if key in self._live:
+            return await self._keep(self._live[key][0])
+        async with self._opening.setdefault(key, asyncio.Lock()):
+            try:
+                if key in self._live:
+                    return await self._keep(self._live[key][0])
+                self.agents.definitions.get(app_name)
+                stored = await self._service.get_session(
+                    app_name=app_name,
+                    user_id=user_id,
+                    session_id=session_id,
+                    config=GetSessionConfig(num_recent_events=0),
+                )
+                if stored is None:
+                    raise SessionNotFoundError(
+                        f"There is no session {session_id!r}.", remedy="create it first"
+                    )
+                return await self._keep(self._make(stored))
+            finally:
+                self._opening.pop(key, None)
+
+    async def get_or_create(
+        self, app_name: str, user_id: str = DEFAULT_USER, session_id: str | None = None
+    ) -> OdaSession:
+        """The session of that id, or a new one.
+
+        Raises: as `create`.
+        """
+        if session_id is not None:
+            try:
+                return await self.get(app_name, user_id, session_id)
+            except SessionNotFoundError:
+                pass
+        try:
+            return await self.create(app_name, user_id, session_id)
+        except SessionExistsError:
+            return await self.get(app_name, user_id, session_id or "")
+
+    async def list(
+        self,
+        app_name: str,
+        user_id: str = DEFAULT_USER,
+        *,
+        limit: int = 50,
+        cursor: str | None = None,
+    ) -> SessionPage:
+        """A user's sessions with an app, the most recently updated first, without events.
+
+        Raises:
+            AgentNotFoundError: there is no such app.
+            InvalidRequestError: the cursor is not one that was given out.
+        """
+        self.agents.definitions.get(app_name)
+        answer = await self._service.list_sessions(app_name=app_name, user_id=user_id)
+        found = sorted(answer.sessions, key=_newest_first)
+        if cursor is not None:
+            position = _decode(cursor)
+            found = [session for session in found if _newest_first(session) > position]
+        page = found[:limit]
+        more = len(found) > limit and page
+        return SessionPage(page, _encode(_newest_first(page[-1])) if more else None)
+
+    async def delete(self, app_name: str, user_id: str, session_id: str) -> None:
+        """Cancel what runs in a session and remove all of it.
+
+        Raises: as `get`.
+        """
+        session = await self.get(app_name, user_id, session_id)
+        await session.close()
+        self._live.pop(session.key, None)
+        await self._service.delete_session(
+            app_name=app_name, user_id=user_id, session_id=session_id
+        )
+
+    async def expire(self) -> int:
+        """Drop the live objects that have been unused for too long; returns how many."""
+        limit = self._clock.now() - self._settings.idle_timeout_s
+        old = [key for key, (_, used) in self._live.items() if used < limit]
+        return await self._drop(old)
+
+    async def close(self) -> None:
+        """Close all live sessions."""
+        for session, _ in list(self._live.values()):
+            await session.close()
+        self._live.clear()
+
+    def live(self, session: Session) -> OdaSession:
+        """The live object of a listed session, or one made from what is stored."""
+        known = self._live.get((session.app_name, session.user_id, session.id))
+        return known[0] if known else self._make(session)
+
+    def _make(self, stored: Session) -> OdaSession:
+        return OdaSession(
+            stored, self.agents, max_queued=self._settings.max_queued, clock=self._clock
+        )
+
+    async def _keep(self, session: OdaSession) -> OdaSession:
+        self._live[session.key] = (session, self._clock.now())
+        self._live.move_to_end(session.key)
+        surplus = len(self._live) - self._settings.max_live
+        if surplus > 0:
+            await self._drop(list(self._live)[:surplus])
+        await self.expire()
+        return session
+
+    async def _drop(self, keys: Sequence[SessionKey]) -> int:
+        dropped = [
+            self._live.pop(key)[0] for key in keys if key in self._live and not self._busy(key)
+        ]
+        for session in dropped:
+            await session.close()
+        return len(dropped)
+
+    def _busy(self, key: SessionKey) -> bool:
+        return self._live[key][0].busy
+
+
+def _check_id(name: str, value: str) -> None:
+    if (
+        not value
+        or len(value) > _MAX_ID_LENGTH
+        or not value.isprintable()
+        or value != value.strip()
+    ):
+        raise InvalidRequestError(
+            f"The {name} must be 1 to {_MAX_ID_LENGTH} printable characters without outer blanks."
+        )
+
+
+def _newest_first(session: Session) -> tuple[float, str]:
+    return -session.last_update_time, session.id
+
+
+def _encode(position: tuple[float, str]) -> str:
+    return base64.urlsafe_b64encode(json.dumps(position).encode()).decode().rstrip("=")
+
+
+def _decode(cursor: str) -> tuple[float, str]:
+    try:
+        padded = cursor + "=" * (-len(cursor) % 4)
+        time, session_id = json.loads(base64.urlsafe_b64decode(padded))
+        return float(time), str(session_id)
+    except (ValueError, TypeError) as error:
+        raise InvalidRequestError(
+            "The cursor is not valid.", remedy="use next_cursor of the page before"
+        ) from error

@@ -1,0 +1,114 @@
+"""The state of a session as a mapping whose changes commit as ADK events."""
+
+from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping
+from copy import deepcopy
+from typing import Any
+
+INTERNAL_PREFIX = "_oda"
+"""Keys of our own; callers neither see nor write them."""
+
+_READ_ONLY = (INTERNAL_PREFIX, "_adk", "temp:")
+
+
+def is_visible(key: str) -> bool:
+    """Whether a caller may see the key."""
+    return not key.startswith(_READ_ONLY)
+
+
+def visible(state: Mapping[str, Any]) -> dict[str, Any]:
+    """What a caller sees of a stored state: a key set to None is deleted."""
+    return {key: value for key, value in state.items() if value is not None and is_visible(key)}
+
+
+class Change:
+    """A change of the state. It shows at once; await it to have it stored at once as well.
+
+    Otherwise it is stored with the session's next turn.
+    """
+
+    def __init__(self, commit: Callable[[], Awaitable[None]]) -> None:
+        self._commit = commit
+
+    def __await__(self) -> Generator[Any, None, None]:
+        return self._commit().__await__()
+
+
+class SessionState(Mapping[str, Any]):
+    """Reads are of the state as of the last turn, with the changes made here.
+
+    ADK's prefixes hold: `user:` is shared by the user's sessions, `app:` by all users.
+    """
+
+    def __init__(self, stored: Mapping[str, Any], commit: Callable[[], Awaitable[None]]) -> None:
+        self._stored = dict(stored)
+        self._changes: dict[str, Any] = {}
+        self._commit = commit
+
+    def __getitem__(self, key: str) -> Any:
+        value = self._changes[key] if key in self._changes else self._stored.get(key)
+        if value is None or not is_visible(key):
+            raise KeyError(key)
+        return value
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._visible())
+
+    def __len__(self) -> int:
+        return len(self._visible())
+
+    def has(self, key: str) -> bool:
+        return key in self
+
+    def set(self, key: str, value: Any) -> Change:
+        """Set a key to a JSON value.
+
+        Raises:
+            ValueError: the key is reserved.
+        """
+        return self.update({key: value})
+
+    def delete(self, key: str) -> Change:
+        """Remove a key; one that is not there is no error."""
+        return self.update({key: None})
+
+    def update(self, values: Mapping[str, Any]) -> Change:
+        """Set several keys; None removes.
+
+        Raises:
+            ValueError: a key is reserved.
+        """
+        for key in values:
+            if not is_visible(key):
+                raise ValueError(f"the state key {key!r} is reserved")
+        self._changes.update(values)
+        return Change(self._commit)
+
+    def clear(self) -> Change:
+        """Remove the session's own keys; those of the user and the app stay."""
+        return self.update({key: None for key in self if not key.startswith(("user:", "app:"))})
+
+    def to_dict(self) -> dict[str, Any]:
+        """A deep copy."""
+        return deepcopy(self._visible())
+
+    # --- for the session
+
+    def pending(self) -> dict[str, Any]:
+        """The changes that are not stored yet."""
+        return dict(self._changes)
+
+    def stored(self, delta: Mapping[str, Any]) -> None:
+        """Take note of what has been stored."""
+        for key, value in delta.items():
+            if key.startswith("temp:"):
+                continue
+            self._stored[key] = value
+            if key in self._changes and self._changes[key] == value:
+                del self._changes[key]
+
+    def raw(self, key: str) -> Any:
+        """A stored value, internal keys included."""
+        return self._stored.get(key)
+
+    def _visible(self) -> dict[str, Any]:
+        return visible({**self._stored, **self._changes})

@@ -1,0 +1,64 @@
+"""The record of a turn, as clients see it."""
+
+from datetime import datetime
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict
+
+TurnStatus = Literal["queued", "running", "waiting_input", "succeeded", "failed", "cancelled"]
+
+FINAL: frozenset[TurnStatus] = frozenset({"succeeded", "failed", "cancelled"})
+ENDED: frozenset[TurnStatus] = FINAL | {"waiting_input"}
+"""States in which nothing runs any more; a waiting turn goes on when it is answered."""
+
+
+class TurnError(BaseModel):
+    """Why a turn failed."""
+
+    model_config = ConfigDict(frozen=True)
+
+    code: str
+    message: str
+    retryable: bool
+    """Whether the same message may succeed later."""
+
+
+class TurnUsage(BaseModel):
+    """What a turn has used, over all its attempts."""
+
+    model_config = ConfigDict(frozen=True)
+
+    model_calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost_usd: float | None = None
+    """None when no price is known."""
+
+
+class Turn(BaseModel):
+    """One user message and what came of it. Changes make a new record."""
+
+    model_config = ConfigDict(frozen=True)
+
+    turn_id: str
+    app: str
+    user_id: str
+    session_id: str
+    agent: str
+    status: TurnStatus = "queued"
+    attempts: int = 0
+    reply: str = ""
+    error: TurnError | None = None
+    usage: TurnUsage = TurnUsage()
+    pending_input: list[dict[str, Any]] = []
+    """`{id, name, args}` of each question to a person."""
+    metadata: dict[str, Any] = {}
+    """The client's own, given when the turn was submitted."""
+    trace_id: str | None = None
+    created_at: datetime
+    started_at: datetime | None = None
+    finished_at: datetime | None = None
+
+    @property
+    def ended(self) -> bool:
+        return self.status in ENDED
