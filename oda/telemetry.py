@@ -2,6 +2,10 @@
 
 import logging
 import sys
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 
 import structlog
 from opentelemetry import trace
@@ -47,7 +51,23 @@ def configure_logging(level: str, log_format: str) -> None:
     root.setLevel(threshold)
 
 
-def current_trace_id() -> str | None:
-    """The id of the running OpenTelemetry trace as 32 hex digits, if there is one."""
+_request_trace_id: ContextVar[str | None] = ContextVar("oda_trace_id", default=None)
+
+
+@contextmanager
+def bound_trace_id(trace_id: str) -> Iterator[None]:
+    """Let logs and turns of what is done here bear this id."""
+    token = _request_trace_id.set(trace_id)
+    try:
+        with structlog.contextvars.bound_contextvars(trace_id=trace_id):
+            yield
+    finally:
+        _request_trace_id.reset(token)
+
+
+def current_trace_id() -> str:
+    """32 hex digits: of the running OpenTelemetry trace, else of the request, else new."""
     context = trace.get_current_span().get_span_context()
-    return f"{context.trace_id:032x}" if context.is_valid else None
+    if context.is_valid:
+        return f"{context.trace_id:032x}"
+    return _request_trace_id.get() or uuid.uuid4().hex

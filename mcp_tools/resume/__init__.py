@@ -22,6 +22,7 @@ from .labels import Language, field_label, section_label
 from .naming import load_resume
 from .patch import Operation, apply_patch, diff
 from .path import Path
+from .shape import field_kind
 
 __all__ = [
     "DATE_PATTERN",
@@ -52,6 +53,7 @@ __all__ = [
     "check_version",
     "diff",
     "edit",
+    "field_kind",
     "field_label",
     "is_present",
     "iso_date",

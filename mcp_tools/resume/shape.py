@@ -87,6 +87,16 @@ def shape_at(path: Path, *, known: frozenset[str] = frozenset()) -> Shape:
     return Shape("any")
 
 
+@cache
+def field_kind(section: str, field: str) -> Kind | None:
+    """Return the kind of a field of a section's entries (or of `basics`); `None` if unknown."""
+    place = Path((section, field)) if section == "basics" else Path((section, 0, field))
+    try:
+        return shape_at(place).kind
+    except ResumeError:
+        return None
+
+
 def _step_into(annotation: Any, step: str | int) -> Any:
     inner = _bare(annotation)
     if isinstance(step, int):

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import structlog
 from google.adk.agents.base_agent import BaseAgent
 from google.adk.agents.llm_agent import LlmAgent
 from google.adk.apps import App
@@ -17,9 +16,10 @@ from google.adk.tools.base_toolset import BaseToolset
 from oda.agent.model import configured_model, without_client_retries
 from oda.config.records import AgentRecord, Configuration
 from oda.errors import AgentLoadError, AgentNotFoundError, ConfigurationError, OdaError
+from oda.telemetry import get_logger
 from oda.tools.idempotency import idempotent
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 
 @dataclass(frozen=True)

@@ -30,6 +30,8 @@ class Services:
     artifact: BaseArtifactService
     memory: BaseMemoryService
     credential: BaseCredentialService
+    ping: Callable[[], Awaitable[None]]
+    """Raises `UnavailableError` when the store of the sessions does not answer."""
 
 
 class OdaAgentManager:

@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 
 DEFAULT = "default"
 
+NOT_CONFIGURED = {"oda_model": "not_configured"}
+"""Metadata of an answer that says that there is no model."""
+
 
 class Models:
     """The models of a process, each built once."""
@@ -133,7 +136,7 @@ class _Unconfigured(BaseLlm):
         text = _NOT_CONFIGURED["zh" if _has_chinese(llm_request) else "en"]
         yield LlmResponse(
             content=Content(role="model", parts=[Part(text=text)]),
-            custom_metadata={"oda_model": "not_configured"},
+            custom_metadata=NOT_CONFIGURED,
         )
 
 

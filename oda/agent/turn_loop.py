@@ -6,7 +6,6 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
-import structlog
 from google.adk.agents.invocation_context import new_invocation_context_id
 from google.adk.agents.run_config import RunConfig
 from google.adk.events import Event
@@ -24,8 +23,9 @@ from oda.agent.retry import Retry, RetryPolicy
 from oda.agent.turn_plugin import TurnScope
 from oda.clock import Clock
 from oda.errors import LimitExceededError
+from oda.telemetry import get_logger
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 Phase = Literal["running", "retrying"]
 

@@ -19,6 +19,7 @@ from google.adk.sessions import Session
 from google.genai.types import Content, Part
 
 from oda.agent.limits import TurnLimits, Usage
+from oda.agent.model import NOT_CONFIGURED
 from oda.agent.resume import Repeat
 from oda.tools.idempotency import IDEMPOTENT_TOOLS, is_idempotent
 
@@ -94,7 +95,9 @@ class TurnPlugin(BasePlugin):
     async def after_model_callback(
         self, *, callback_context: CallbackContext, llm_response: LlmResponse
     ) -> None:
-        if not llm_response.partial and (scope := self._scope(callback_context.session)):
+        if llm_response.partial or llm_response.custom_metadata == NOT_CONFIGURED:
+            return
+        if scope := self._scope(callback_context.session):
             scope.usage.model_calls += 1
 
     async def on_model_error_callback(

@@ -1,13 +1,13 @@
 """URLs to ADK services."""
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
 
 from google.adk.artifacts.base_artifact_service import BaseArtifactService
 from google.adk.sessions.base_session_service import BaseSessionService
-from sqlalchemy import event
+from sqlalchemy import event, text
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
@@ -23,6 +23,8 @@ _ASYNC_DRIVERS = {
     "mysql": "mysql+aiomysql",
 }
 _LOCK_TIMEOUT_S = 30
+
+Ping = Callable[[], Awaitable[None]]
 
 
 @asynccontextmanager
@@ -41,9 +43,10 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
 
     _make_directory(settings.data_dir)
     artifacts: BaseArtifactService = FileArtifactService(root_dir=settings.data_dir / "artifacts")
-    async with _open_session_service(settings) as session:
+    async with _open_session_service(settings) as (session, ping):
         yield Services(
             session=session,
+            ping=ping,
             artifact=artifacts,
             memory=InMemoryMemoryService(),
             credential=InMemoryCredentialService(),
@@ -81,12 +84,18 @@ def database_engine(url: str) -> AsyncEngine:
 
 
 @asynccontextmanager
-async def _open_session_service(settings: Settings) -> AsyncIterator[BaseSessionService]:
+async def _open_session_service(
+    settings: Settings,
+) -> AsyncIterator[tuple[BaseSessionService, Ping]]:
     url = settings.session_service
     if url and not _sql_url(url):
         service = _from_adk_registry(url)
+
+        async def ask() -> None:
+            await service.list_sessions(app_name="oda_ping", user_id="oda_ping")
+
         try:
-            yield service
+            yield service, ask
         finally:
             await service.flush()
         return
@@ -94,18 +103,30 @@ async def _open_session_service(settings: Settings) -> AsyncIterator[BaseSession
     from google.adk.sessions import DatabaseSessionService
 
     engine = database_engine(url)
+
+    async def ping() -> None:
+        with _reaching(url):
+            async with engine.connect() as connection:
+                await connection.execute(text("SELECT 1"))
+
     try:
         database = DatabaseSessionService(db_engine=engine)
-        try:
+        with _reaching(url):
             await database.prepare_tables()
-        except (SQLAlchemyError, OSError) as error:
-            raise UnavailableError(
-                f"the database {_shown(url)} cannot be reached: {_first_line(error)}",
-                remedy="check ODA_DATABASE_URL and that the server is running",
-            ) from error
-        yield database
+        yield database, ping
     finally:
         await engine.dispose()
+
+
+@contextmanager
+def _reaching(url: str) -> Iterator[None]:
+    try:
+        yield
+    except (SQLAlchemyError, OSError) as error:
+        raise UnavailableError(
+            f"the database {_shown(url)} cannot be reached: {_first_line(error)}",
+            remedy="check ODA_DATABASE_URL and that the server is running",
+        ) from error
 
 
 def _sql_url(url: str) -> URL | None:

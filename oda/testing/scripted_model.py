@@ -10,7 +10,7 @@ from google.adk.models.llm_response import LlmResponse
 from google.genai import types
 from pydantic import ConfigDict, Field, PrivateAttr
 
-from .performance import Performance, ScriptedHttpError, performance_of
+from .outcome import Outcome, ScriptedHttpError, outcome_of
 from .playback import Playback
 from .script import BaseStep, Cue, Echo, Step
 
@@ -81,19 +81,19 @@ class ScriptedModel(BaseLlm):
         )
         cue = _cue_of(llm_request, self.model)
         step = self._playback.take(cue)
-        played = _performance(step, cue, llm_request)
-        pauses_s = played.interval_s * max(0, len(played.chunks) - 1)
+        outcome = _outcome(step, cue, llm_request)
+        pauses_s = outcome.interval_s * max(0, len(outcome.chunks) - 1)
         await self._wait(step.delay_s if stream else step.delay_s + pauses_s)
         if stream:
-            for index, chunk in enumerate(played.chunks):
-                await self._wait(played.interval_s if index else 0.0)
+            for index, chunk in enumerate(outcome.chunks):
+                await self._wait(outcome.interval_s if index else 0.0)
                 part = types.Part(text=chunk)
                 yield LlmResponse(content=types.Content(role="model", parts=[part]), partial=True)
-        if played.stalls:
+        if outcome.stalls:
             await asyncio.Event().wait()
-        if played.failure is not None:
-            raise played.failure
-        for response in played.responses:
+        if outcome.failure is not None:
+            raise outcome.failure
+        for response in outcome.responses:
             yield response.model_copy(deep=True)
 
     async def _wait(self, seconds: float) -> None:
@@ -101,15 +101,15 @@ class ScriptedModel(BaseLlm):
             await self.sleep(seconds)
 
 
-def _performance(step: InProcessStep, cue: Cue, request: LlmRequest) -> Performance:
+def _outcome(step: InProcessStep, cue: Cue, request: LlmRequest) -> Outcome:
     match step:
         case Raise():
-            return Performance(chunks=step.after_chunks, failure=step.exception)
+            return Outcome(chunks=step.after_chunks, failure=step.exception)
         case Respond():
-            return Performance(responses=step.responses)
+            return Outcome(responses=step.responses)
         case _:
             characters = sum(len(_text(content)) for content in request.contents)
-            return performance_of(step, cue=cue, prompt_characters=characters)
+            return outcome_of(step, cue=cue, prompt_characters=characters)
 
 
 def _cue_of(request: LlmRequest, model: str) -> Cue:

@@ -179,7 +179,7 @@ class Connection(MCPSessionManager):
         if link is not None and not link.ended and not self._lost(link):
             return link
         if link is not None and link.failure is not None:
-            wait_s = link.ended_at + restart_delay_s(link.failures) - self._clock()
+            wait_s = link.failed_at + restart_delay_s(link.failures) - self._clock()
             if wait_s > 0:
                 raise self._unavailable(f"{link.failure}; next attempt in {wait_s:.0f} s")
         self._admit()

@@ -17,7 +17,7 @@ log = structlog.get_logger(__name__)
 
 WIND_DOWN_S: Final = 8.0
 """For closing; more than the MCP library needs to kill a process that does not go (6.5 s)."""
-PONG_S: Final = 5.0
+PONG_S: Final = 3.0
 """For the answer to a ping, when a server is suspected to be stuck."""
 
 
@@ -40,7 +40,7 @@ class Link:
         self.failure: str | None = None
         """Why it could not be opened."""
         self.failures = failures_before
-        self.ended_at = 0.0
+        self.failed_at = 0.0
         self.tools: Sequence[Tool] | None = None
         """What the server offers; unset until it has been asked, and when that has changed."""
         self.listed_at = 0.0
@@ -57,7 +57,7 @@ class Link:
     @property
     def ended(self) -> bool:
         """Whether it is closed, or about to."""
-        return self._ending or self._owner.done()
+        return self._ending or self.failure is not None or self._owner.done()
 
     async def settled(self) -> ClientSession | None:
         """The session; None when the link could not be opened or has ended.
@@ -94,31 +94,45 @@ class Link:
             if earlier is not None:
                 await earlier.closed()
             async with AsyncExitStack() as stack:
-                try:
-                    async with asyncio.timeout(self._connect_timeout_s):
-                        session = await self._connect(stack)
-                finally:
-                    self._connecting = False
+                session = await self._connect(stack)
                 self.failures = 0
                 self.session = session
                 self._settled.set()
                 await self._watch(session)
         except Exception as error:
-            self._note(error)
+            if self.session is None:
+                self._fail(_reason(error))
+            else:
+                log.warning("mcp_connection_lost", server=self._server, reason=_reason(error))
         finally:
             self.session = None
-            self.ended_at = self._clock()
             self._settled.set()
             if earlier is not None:
                 await earlier.closed()
 
     async def _connect(self, stack: AsyncExitStack) -> ClientSession:
-        read, write, *_ = await stack.enter_async_context(self._make_client())
-        session = await stack.enter_async_context(
-            ClientSession(read, write, message_handler=self._hear)
-        )
-        await session.initialize()
-        return session
+        try:
+            async with asyncio.timeout(self._connect_timeout_s):
+                read, write, *_ = await stack.enter_async_context(self._make_client())
+                session = await stack.enter_async_context(
+                    ClientSession(read, write, message_handler=self._hear)
+                )
+                await session.initialize()
+                return session
+        except TimeoutError:
+            self._fail(f"no connection within {self._connect_timeout_s:g} s")
+            raise
+        finally:
+            self._connecting = False
+
+    def _fail(self, reason: str) -> None:
+        """Say that there will be no session, before what is left of it is cleared away."""
+        if self.failure is None:
+            self.failure = reason
+            self.failures += 1
+            self.failed_at = self._clock()
+            self._settled.set()
+            log.error("mcp_server_unreachable", server=self._server, reason=reason)
 
     async def _watch(self, session: ClientSession) -> None:
         """Return when the link must be closed."""
@@ -134,17 +148,6 @@ class Link:
         """What the server says unasked."""
         if isinstance(message, ToolListChangedNotification):
             self.tools = None
-
-    def _note(self, error: Exception) -> None:
-        if self.session is not None:
-            log.warning("mcp_connection_lost", server=self._server, reason=_reason(error))
-            return
-        self.failures += 1
-        if isinstance(error, TimeoutError):
-            self.failure = f"no connection within {self._connect_timeout_s:g} s"
-        else:
-            self.failure = _reason(error)
-        log.error("mcp_server_unreachable", server=self._server, reason=self.failure)
 
 
 def session_forgotten(error: MCPError) -> bool:

@@ -77,7 +77,7 @@ class UnavailableTool(BaseTool):
             name=f"{server}_unavailable",
             description=(
                 f"The tools of the MCP server {server!r} are missing at the moment: "
-                f"{redact(str(error))} Tell the user if they are needed. "
+                f"{redact(str(error))}. Tell the user if they are needed. "
                 "Calling this function only returns this message."
             ),
         )
@@ -111,7 +111,7 @@ class SupervisedToolset(BaseToolset):
                 return []
             return supervised_tools(await connection.tools(), connection)
         except (UnavailableError, ConfigurationError) as error:
-            log.warning("mcp_tools_unavailable", server=self._server, reason=str(error))
+            log.info("mcp_tools_unavailable", server=self._server, reason=str(error))
             if connection is not None and connection.known_tools is not None:
                 return supervised_tools(connection.known_tools, connection)
             name = connection.record.prefix if connection is not None else None

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-import structlog
 from google.adk.agents._streaming_mode import StreamingMode
 from google.adk.agents.run_config import RunConfig
 from google.genai.types import Content
@@ -23,10 +22,11 @@ from oda.clock import Clock
 from oda.errors import ConflictError, TurnNotFoundError
 from oda.session.lane import OnBusy, Place
 from oda.session.oda_session import OdaSession
+from oda.telemetry import get_logger
 from oda.turn.log import TurnLog
 from oda.turn.record import ENDED, Turn, TurnError, TurnStatus, TurnUsage
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 _STREAMING = RunConfig(streaming_mode=StreamingMode.SSE)
 _WHOLE = RunConfig()
@@ -63,10 +63,10 @@ class InProcessEngine:
     Args:
         clock: For the times in the records.
         kept: Most finished turns to keep.
-        trace_id: Gives the id of the current trace, if there is one.
+        trace_id: Gives the id of the current trace.
     """
 
-    def __init__(self, clock: Clock, *, kept: int, trace_id: Callable[[], str | None]) -> None:
+    def __init__(self, clock: Clock, *, kept: int, trace_id: Callable[[], str]) -> None:
         self._clock = clock
         self._kept = kept
         self._trace_id = trace_id
@@ -88,7 +88,7 @@ class InProcessEngine:
             session_id=session.session_id,
             agent=submission.agent or session.app_name,
             metadata=dict(submission.metadata),
-            trace_id=self._trace_id() or uuid.uuid4().hex,
+            trace_id=self._trace_id(),
             created_at=self._now(),
         )
         running = _Running(turn, TurnLog(), session)
@@ -170,6 +170,12 @@ class InProcessEngine:
             elif running.task is not None:
                 running.task.cancel()
         return await self.wait(turn_id)
+
+    async def cancel_all(self, session: OdaSession) -> None:
+        """End all turns of a session, the waiting ones first."""
+        for turn in self.of_session(session):
+            if not turn.ended:
+                await self.cancel(turn.turn_id)
 
     async def close(self) -> None:
         """Stop all turns; what they have stored can be gone on with."""

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 from google.adk.events import Event
@@ -21,6 +22,13 @@ class Entry:
     kind: EntryKind
     data: Turn | Event
     """The record for `turn` and `done`, an ADK event for `event`."""
+
+    @cached_property
+    def json(self) -> bytes:
+        """The data as it goes on the wire; made once for all who read it."""
+        if isinstance(self.data, Event):
+            return self.data.model_dump_json(by_alias=True, exclude_none=True).encode()
+        return self.data.model_dump_json().encode()
 
 
 class TurnLog:
@@ -57,16 +65,18 @@ class TurnLog:
             if isinstance(entry.data, Event) and not entry.data.partial
         ]
 
+    async def changed(self, after: int) -> None:
+        """Return when there is an entry with a number greater than `after`."""
+        while self.last <= after:
+            await self._changed.wait()
+
     async def follow(self, after: int = 0) -> AsyncGenerator[Entry, None]:
         """Yield what is there and then what comes, up to `done`."""
         position = max(0, after)
         while True:
-            changed = self._changed
-            entries = self.read(position)
-            for entry in entries:
+            for entry in self.read(position):
                 yield entry
                 position = entry.number
             if self.closed and position >= self.last:
                 return
-            if not entries:
-                await changed.wait()
+            await self.changed(position)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
+import pytest_asyncio
 
 os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
 
@@ -31,6 +32,9 @@ from oda.testing.script import (
     ToolCalls,
     Usage,
 )
+
+# LiteLLM keeps its HTTP clients for the life of an event loop.
+pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 OWN_HANDLER = "EXPERIMENTAL_OPENAI_BASE_LLM_HTTP_HANDLER"
 TIMEOUT_S = 0.5
@@ -59,15 +63,21 @@ class Observed:
         return type(self.error).__name__, getattr(self.error, "status_code", None)
 
 
+@pytest_asyncio.fixture(scope="module", loop_scope="module", autouse=True)
+async def litellm_clients() -> AsyncIterator[None]:
+    yield
+    await litellm.close_litellm_async_clients()  # type: ignore[attr-defined, no-untyped-call]
+
+
 @pytest.fixture(params=["openai/m", "openai/m by LiteLLM's handler", "anthropic/claude-x"])
-async def model(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+def model(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     name, _, own_handler = str(request.param).partition(" by ")
     monkeypatch.setenv(OWN_HANDLER, str(bool(own_handler)))
     return name
 
 
 @pytest.fixture(params=[False, True], ids=["whole", "streamed"])
-async def streamed(request: pytest.FixtureRequest) -> bool:
+def streamed(request: pytest.FixtureRequest) -> bool:
     return bool(request.param)
 
 
@@ -77,7 +87,7 @@ async def observe(model: str, step: Step | None, *, stream: bool = False) -> Obs
     async with server:
         base = server.openai_base if model.startswith("openai/") else server.url
         if step is None:
-            await server.__aexit__(None, None, None)
+            await server.close()
         seen = Observed()
         try:
             await _call(seen, model, base, stream)

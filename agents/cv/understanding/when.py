@@ -97,12 +97,12 @@ def _joined(text: str, pieces: list[_Piece]) -> Iterator[When]:
     while pending:
         first, *pending = pending
         second = pending[0] if pending else None
-        if second and words.to.fullmatch(text, first.stop, second.begin):
+        if second and words.to.fullmatch(text[first.stop : second.begin].strip()):
             pending.pop(0)
             if span := _span(first, second):
                 yield span
-        elif not first.partial and (match := words.until_now.match(text, first.stop)):
-            yield When(first.begin, match.end(), start=first.iso, open=True)
+        elif not first.partial and (match := words.until_now.match(text[first.stop :])):
+            yield When(first.begin, first.stop + match.end(), start=first.iso, open=True)
         elif not first.partial:
             yield _point(first)
 
@@ -174,5 +174,5 @@ def _clause_start(text: str) -> str:
 @cache
 def _relative_pattern() -> re.Pattern[str]:
     years = vocabulary().time.years
-    alternatives = (f"(?P<back{back}>{words})" for back, words in years.items())
+    alternatives = (f"(?P<back{back}>{words.pattern})" for back, words in years.items())
     return re.compile("|".join(alternatives), re.IGNORECASE)

@@ -66,7 +66,7 @@ class ModelServer:
         self.play(script)
 
     async def __aenter__(self) -> Self:
-        self._port = await self._http.open(self._host, self._port)
+        await self.open()
         return self
 
     async def __aexit__(
@@ -75,6 +75,14 @@ class ModelServer:
         exc: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
+        await self.close()
+
+    async def open(self) -> None:
+        """Listen; after `close` at the same address again."""
+        self._port = await self._http.open(self._host, self._port)
+
+    async def close(self) -> None:
+        """Abort calls that are being answered; new connections are refused from now on."""
         await self._http.close()
 
     @property

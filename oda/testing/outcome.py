@@ -43,7 +43,7 @@ class ScriptedHttpError(Exception):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Performance:
+class Outcome:
     """One model call as it is played: chunks, then silence, or an exception, or the responses."""
 
     chunks: Sequence[str] = ()
@@ -54,7 +54,7 @@ class Performance:
     responses: Sequence[LlmResponse] = ()
 
 
-def performance_of(step: Step, *, cue: Cue, prompt_characters: int) -> Performance:
+def outcome_of(step: Step, *, cue: Cue, prompt_characters: int) -> Outcome:
     """What `step` prescribes, as near to the real adapters as the process boundary allows.
 
     A limit or a filter gives text and `error_code`, as `LiteLlm` does; an answer that ends too
@@ -62,11 +62,11 @@ def performance_of(step: Step, *, cue: Cue, prompt_characters: int) -> Performan
     """
     match step:
         case Hang():
-            return Performance(stalls=True)
+            return Outcome(stalls=True)
         case Disconnect():
-            return Performance(failure=ConnectionResetError("the model closed the connection"))
+            return Outcome(failure=ConnectionResetError("the model closed the connection"))
         case Error():
-            return Performance(chunks=step.after_chunks, failure=ScriptedHttpError(step))
+            return Outcome(chunks=step.after_chunks, failure=ScriptedHttpError(step))
         case Malformed():
             return _malformed(step)
         case Cut():
@@ -74,16 +74,16 @@ def performance_of(step: Step, *, cue: Cue, prompt_characters: int) -> Performan
         case Echo():
             chunks = words_of(step.prefix + cue.last_user)
             response = _response(chunks, "STOP", step.usage, prompt_characters)
-            return Performance(chunks=chunks, responses=(response,))
+            return Outcome(chunks=chunks, responses=(response,))
         case Empty():
-            return Performance(responses=(_response((), "STOP", step.usage, prompt_characters),))
+            return Outcome(responses=(_response((), "STOP", step.usage, prompt_characters),))
         case Text() | ToolCalls() | MaxTokens() | Blocked():
             return _spoken(step, prompt_characters)
         case _:
             assert_never(step)
 
 
-def _spoken(step: Text | ToolCalls | MaxTokens | Blocked, prompt_characters: int) -> Performance:
+def _spoken(step: Text | ToolCalls | MaxTokens | Blocked, prompt_characters: int) -> Outcome:
     finish = {"max_tokens": "MAX_TOKENS", "blocked": "SAFETY"}.get(step.type, "STOP")
     response = _response(
         step.chunks,
@@ -93,30 +93,30 @@ def _spoken(step: Text | ToolCalls | MaxTokens | Blocked, prompt_characters: int
         thinking=step.thinking,
         calls=step.calls if isinstance(step, ToolCalls) else (),
     )
-    return Performance(chunks=step.chunks, interval_s=step.interval_s, responses=(response,))
+    return Outcome(chunks=step.chunks, interval_s=step.interval_s, responses=(response,))
 
 
-def _cut(step: Cut, prompt_characters: int) -> Performance:
+def _cut(step: Cut, prompt_characters: int) -> Outcome:
     if step.how == "stall":
-        return Performance(chunks=step.chunks, interval_s=step.interval_s, stalls=True)
+        return Outcome(chunks=step.chunks, interval_s=step.interval_s, stalls=True)
     if step.how == "end":
         response = _response(
             step.chunks, None, step.usage, prompt_characters, thinking=step.thinking
         )
-        return Performance(chunks=step.chunks, interval_s=step.interval_s, responses=(response,))
+        return Outcome(chunks=step.chunks, interval_s=step.interval_s, responses=(response,))
     failure = ConnectionResetError("the model closed the connection in the middle of its answer")
-    return Performance(chunks=step.chunks, interval_s=step.interval_s, failure=failure)
+    return Outcome(chunks=step.chunks, interval_s=step.interval_s, failure=failure)
 
 
-def _malformed(step: Malformed) -> Performance:
+def _malformed(step: Malformed) -> Outcome:
     if step.kind != "tool_arguments":
-        return Performance(failure=json.JSONDecodeError("Expecting value", step.kind, 0))
+        return Outcome(failure=json.JSONDecodeError("Expecting value", step.kind, 0))
     response = LlmResponse(
         error_code="MALFORMED_FUNCTION_CALL",
         error_message=f"the arguments of {step.tool!r} are not JSON",
         finish_reason=types.FinishReason.MALFORMED_FUNCTION_CALL,
     )
-    return Performance(responses=(response,))
+    return Outcome(responses=(response,))
 
 
 def _response(

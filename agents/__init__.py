@@ -1,0 +1,1 @@
+"""Reference applications; each folder is an ADK app."""

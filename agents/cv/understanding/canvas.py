@@ -1,0 +1,62 @@
+"""The working text of a message, from which understood parts are taken away one after another."""
+
+import re
+
+from .message import Message
+from .vocabulary import DELIMITERS, TAKEN, Filler, vocabulary
+
+_SPLIT = re.compile(rf"[{DELIMITERS}()\[\]|:]|\s[-–—]+\s|[-–—]{{2,}}|(?<!\w)[-–—](?=\w)")
+_TRIM = DELIMITERS + " \t()[]-–—~:\"'"
+
+
+class Canvas:
+    """A message's text; `take` blanks what is understood so that nothing finds it twice."""
+
+    def __init__(self, message: Message, begin: int = 0, stop: int | None = None) -> None:
+        """Only `begin:stop` of the message is worked on; the rest counts as taken."""
+        stop = len(message.text) if stop is None else stop
+        after = len(message.text) - stop
+        self.message = message
+        self.text = TAKEN * begin + message.text[begin:stop] + TAKEN * after
+
+    def take(self, begin: int, stop: int) -> None:
+        """Blank a part."""
+        self.text = self.text[:begin] + TAKEN * (stop - begin) + self.text[stop:]
+
+    def take_all(self, pattern: re.Pattern[str]) -> None:
+        """Blank every match of a pattern."""
+        self.text = pattern.sub(lambda match: TAKEN * len(match[0]), self.text)
+
+    def value(self, begin: int, stop: int) -> str:
+        """Return the words at a place as a value."""
+        return self.message.value(begin, stop)
+
+    def segments(self) -> list[tuple[int, int]]:
+        """Return what is left, split at delimiters, without empty words at the edges."""
+        found: list[tuple[int, int]] = []
+        begin = 0
+        for match in [*_SPLIT.finditer(self.text), None]:
+            stop = match.start() if match else len(self.text)
+            if trimmed := self.trimmed(begin, stop):
+                found.append(trimmed)
+            begin = match.end() if match else stop
+        return found
+
+    def trimmed(
+        self, begin: int, stop: int, filler: Filler | None = None
+    ) -> tuple[int, int] | None:
+        """Return a place without delimiters and filler words at its edges; `None` if empty."""
+        filler = filler or vocabulary().filler
+        while True:
+            text = self.text[begin:stop]
+            begin += len(text) - len(text.lstrip(_TRIM))
+            stop -= len(text) - len(text.rstrip(_TRIM))
+            if begin >= stop:
+                return None
+            text = self.text[begin:stop]
+            if match := filler.leading.match(text):
+                begin += match.end()
+            elif match := filler.trailing.search(text):
+                stop = begin + match.start()
+            else:
+                return begin, stop

@@ -1,0 +1,206 @@
+"""The fields of an entry in what somebody says about it."""
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from mcp_tools.resume import JsonObject, Section, field_kind, is_present
+
+from .canvas import Canvas
+from .labelled import find_labelled
+from .listed import listed_entries, split_list
+from .tokens import Token, When
+from .vocabulary import DELIMITERS, SectionFacts, SectionWords, section_facts, vocabulary
+
+_DIGITS = "0123456789"
+_PROSE_LENGTH = 6
+"""From this many characters on, words without a field are taken as a description."""
+_SPACES = re.compile(r"\s+")
+
+
+@dataclass(slots=True)
+class Fields:
+    """The fields found so far; `problems` are dates that cannot be read."""
+
+    section: Section
+    data: JsonObject = field(default_factory=dict)
+    others: list[JsonObject] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+
+    @property
+    def facts(self) -> SectionFacts:
+        """What is known about the section."""
+        return section_facts()[self.section]
+
+    @property
+    def words(self) -> SectionWords:
+        """How people speak about the section."""
+        return vocabulary().sections[self.section]
+
+    def put(self, name: str, value: str) -> bool:
+        """Set a field from words, unless it is set; return whether something was set."""
+        if not value or name in self.data:
+            return False
+        kind = field_kind(self.section, name)
+        self.data[name] = [*split_list(value)] if _lists(name) else [value] if kind == "list" else value
+        return True
+
+
+def extract(canvas: Canvas, section: Section, *, wanted: tuple[str, ...] = ()) -> Fields:
+    """Take everything from a canvas that is about an entry of a section.
+
+    `wanted` are the fields that the person was asked for; unmarked words fill them first.
+    """
+    fields = Fields(section)
+    for found in list(find_labelled(canvas, section)):
+        put_words(fields, canvas, found.field, found.value, found.stop)
+        canvas.take(found.begin, found.stop)
+    _take_tokens(fields, canvas)
+    _take_frames(fields, canvas)
+    if fields.facts.listed:
+        _take_list(fields, canvas)
+    else:
+        _take_segments(fields, canvas, wanted)
+    return fields
+
+
+def put_words(fields: Fields, canvas: Canvas, name: str, begin: int, stop: int) -> None:
+    """Set a named field from the words at a place, reading dates as dates."""
+    if name != "period" and not _is_date(name):
+        fields.put(name, canvas.value(begin, stop))
+        return
+    token = next((t for t in canvas.message.tokens_in(begin, stop) if t.when), None)
+    token = token or canvas.message.token_at(begin)
+    words = canvas.value(begin, stop)
+    if token and token.when:
+        _put_named_date(fields, name, token.when, token.text)
+    elif is_present(words) or vocabulary().time.present.fullmatch(words):
+        fields.data["endDate" if name == "period" else name] = None
+    elif words:
+        fields.problems.append(words)
+
+
+def put_when(fields: Fields, when: When, said: str) -> None:
+    """Set the dates of an entry from a date or a span that stands without a label."""
+    if when.invalid:
+        fields.problems.append(said)
+    elif fields.facts.date:
+        if point := when.point or when.end or when.start:
+            fields.data.setdefault(fields.facts.date, point)
+    elif when.is_span:
+        if when.start:
+            fields.data.setdefault("startDate", when.start)
+        if when.end or when.open:
+            fields.data.setdefault("endDate", when.end)
+    elif when.role == "end" or (when.role is None and "startDate" in fields.data):
+        fields.data.setdefault("endDate", when.point)
+    else:
+        fields.data.setdefault("startDate", when.point)
+
+
+def _put_named_date(fields: Fields, name: str, when: When, said: str) -> None:
+    if when.invalid:
+        fields.problems.append(said)
+    elif name == "period":
+        put_when(fields, when, said)
+    elif name == "endDate":
+        fields.data[name] = None if when.open and not when.end else when.end or when.point
+    else:
+        fields.data[name] = when.point or when.end or when.start
+
+
+def _take_tokens(fields: Fields, canvas: Canvas) -> None:
+    takers: dict[str, Callable[[Token], bool]] = {
+        "email": lambda token: fields.put("email", token.text),
+        "phone": lambda token: fields.put("phone", token.text),
+        "url": lambda token: fields.put("url", token.text),
+    }
+    for token in canvas.message.tokens:
+        if canvas.text[token.begin : token.stop] != canvas.message.text[token.begin : token.stop]:
+            continue
+        if token.when and field_kind(fields.section, fields.facts.date or "startDate"):
+            put_when(fields, token.when, token.text)
+        elif token.kind not in takers or not field_kind(fields.section, token.kind):
+            continue
+        else:
+            takers[token.kind](token)
+        canvas.take(token.begin, token.stop)
+    present = vocabulary().time.present.search(canvas.text)
+    if present and field_kind(fields.section, "endDate"):
+        fields.data.setdefault("endDate", None)
+        canvas.take(*present.span())
+
+
+def _take_frames(fields: Fields, canvas: Canvas) -> None:
+    for frame in fields.words.frames:
+        match = frame.search(canvas.text)
+        if match is None:
+            continue
+        found = [(name.rstrip(_DIGITS), match.span(name)) for name in frame.groupindex]
+        places = [
+            (name, trimmed)
+            for name, (begin, stop) in found
+            if begin >= 0 and name not in fields.data
+            if (trimmed := canvas.trimmed(begin, stop) if name != fields.facts.prose else (begin, stop))
+        ]
+        for name, (begin, stop) in places:
+            fields.put(name, canvas.value(begin, stop))
+        if places:
+            canvas.take(*match.span())
+
+
+def _take_list(fields: Fields, canvas: Canvas) -> None:
+    entries = listed_entries(canvas, fields.section)
+    if not entries:
+        return
+    first, *rest = entries
+    fields.data = {**first, **fields.data}
+    fields.others = [*rest]
+
+
+def _take_segments(fields: Fields, canvas: Canvas, wanted: tuple[str, ...]) -> None:
+    """Give the words that are left to the fields that they look like, the rest in order."""
+    rest: list[tuple[int, int]] = []
+    for begin, stop in _pieces(fields, canvas):
+        name = _looks_like(fields, canvas.text[begin:stop])
+        if name is None or not fields.put(name, canvas.value(begin, stop)):
+            rest.append((begin, stop))
+    order = [*(name for name in wanted if name in fields.facts.order), *fields.facts.order]
+    free = iter([name for name in dict.fromkeys(order) if name not in fields.data])
+    for begin, stop in rest:
+        value = canvas.value(begin, stop)
+        name = next(free, None) or fields.facts.prose
+        if name == fields.facts.prose and len(value) < _PROSE_LENGTH:
+            continue
+        if name and name in fields.data and name == fields.facts.prose:
+            fields.data[name] = f"{fields.data[name]}; {value}"
+        elif name:
+            fields.put(name, value)
+
+
+def _pieces(fields: Fields, canvas: Canvas) -> Iterator[tuple[int, int]]:
+    """Yield the segments; one of several words apart is split where the words look like fields."""
+    for begin, stop in canvas.segments():
+        words = [
+            (begin + match.start(), begin + match.end())
+            for match in re.finditer(r"\S+", canvas.text[begin:stop])
+        ]
+        chinese = any("\u4e00" <= c <= "\u9fff" for c in canvas.text[begin:stop])
+        named = [_looks_like(fields, canvas.text[b:s]) for b, s in words]
+        if len(words) > 1 and chinese and any(named):
+            yield from (t for b, s in words if (t := canvas.trimmed(b, s)))
+        else:
+            yield begin, stop
+
+
+def _looks_like(fields: Fields, text: str) -> str | None:
+    free = ((name, look) for name, look in fields.words.looks.items() if name not in fields.data)
+    return next((name for name, look in free if look.fullmatch(text)), None)
+
+
+def _is_date(name: str) -> bool:
+    return name.endswith(("Date", "date"))
+
+
+def _lists(name: str) -> bool:
+    return name in ("keywords", "courses", "roles")

@@ -1,0 +1,115 @@
+"""Values that a message gives by the name of their field: "职位：工程师", "end date to 2021-06"."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from mcp_tools.resume import Section
+
+from .canvas import Canvas
+from .tokens import token_pattern
+from .vocabulary import DELIMITERS, TAKEN, field_of, section_facts, vocabulary
+
+_PREPOSITION = re.compile(r"\s*(?:at|as|in|with|from|for|of|to|on|by|in|into|and|的|里|中)(?![a-z])", re.I)
+_LINK_AT_END = re.compile(
+    r"(?:\s|[,;、]|并且|并|而且|同时|和|与|把|将|然后|我的|的|\b(?:and|with|my|the|its|also|then)\b)+$",
+    re.IGNORECASE,
+)
+_DATED = re.compile(r".*(?:[Dd]ate|period)$")
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """The name of a field at `begin:stop`; the value would start at `value`."""
+
+    field: str
+    begin: int
+    stop: int
+    value: int
+    connected: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Labelled:
+    """A field and the place of its value; `begin` is where its label starts."""
+
+    field: str
+    begin: int
+    value: int
+    stop: int
+
+
+def find_labels(canvas: Canvas, section: Section) -> list[Label]:
+    """Return every name of a field of a section, and whether a value seems to follow."""
+    found: list[Label] = []
+    for match in vocabulary().sections[section].labels.finditer(canvas.text):
+        if _inside_word(canvas.text, match):
+            continue
+        connector = _connectors().match(canvas.text, match.end())
+        value = connector.end() if connector else match.end()
+        found.append(
+            Label(field_of(match), match.start(), match.end(), value, connector is not None)
+        )
+    return found
+
+
+def find_labelled(canvas: Canvas, section: Section) -> Iterator[Labelled]:
+    """Yield the fields whose values the message gives, in order."""
+    labels = [label for label in find_labels(canvas, section) if _has_value(canvas, label)]
+    for label, following in zip(labels, [*labels[1:], None], strict=True):
+        limit = following.begin if following else len(canvas.text)
+        stop = value_end(canvas, section, label.field, label.value, limit)
+        if canvas.text[label.value : stop].strip(DELIMITERS + " "):
+            yield Labelled(label.field, label.begin, label.value, stop)
+
+
+def value_end(canvas: Canvas, section: Section, field: str, begin: int, limit: int) -> int:
+    """Return where a value ends: at a delimiter, for prose at the end of the sentence."""
+    end = _prose_end() if _is_long(section, field) else _words_end()
+    match = end.search(canvas.text, begin + 1, limit)
+    stop = match.start() if match else limit
+    link = _LINK_AT_END.search(canvas.text, begin, stop)
+    return link.start() if link else stop
+
+
+@cache
+def _words_end() -> re.Pattern[str]:
+    return re.compile(f"[{DELIMITERS}]")
+
+
+@cache
+def _prose_end() -> re.Pattern[str]:
+    """Prose goes on over commas, but not over a date that stands by itself."""
+    when = f"(?:{token_pattern('date')}|{token_pattern('span')})"
+    return re.compile(rf"[。\n{TAKEN}]|[,;、]\s*{when}\s*(?:[{DELIMITERS}]|$)")
+
+
+def _is_long(section: Section, field: str) -> bool:
+    return field in (section_facts()[section].prose, "highlights", "keywords", "courses")
+
+
+def _has_value(canvas: Canvas, label: Label) -> bool:
+    rest = canvas.text[label.value :]
+    if not rest.strip() or rest.lstrip()[0] in DELIMITERS:
+        return False
+    if label.connected:
+        return True
+    if _DATED.match(label.field):
+        token = canvas.message.token_at(label.value + len(rest) - len(rest.lstrip()))
+        return token is not None and token.when is not None
+    before = canvas.text[: label.begin].rstrip()
+    at_start = not before or before[-1] in DELIMITERS + "("
+    return at_start and not _PREPOSITION.match(rest)
+
+
+def _inside_word(text: str, match: re.Match[str]) -> bool:
+    """Tell whether Latin letters go on around a match."""
+    before, after = text[match.start() - 1 : match.start()], text[match.end() : match.end() + 1]
+    return (before.isascii() and before.isalpha() and match[0][0].isascii()) or (
+        after.isascii() and after.isalpha() and match[0][-1].isascii()
+    )
+
+
+@cache
+def _connectors() -> re.Pattern[str]:
+    return re.compile(rf"\s*(?:{vocabulary().connectors.is_.pattern})\s*", re.IGNORECASE)

@@ -1,0 +1,122 @@
+"""Lists in one message: "Python, Go and Rust (advanced)", "精通 Python 和 Go，熟悉 Docker"."""
+
+import re
+from dataclasses import dataclass, replace
+from functools import cache
+
+from mcp_tools.resume import JsonObject, Section
+
+from .canvas import Canvas
+from .vocabulary import DELIMITERS, TAKEN, section_facts, vocabulary
+
+
+@dataclass(frozen=True, slots=True)
+class _Item:
+    name: str
+    grade: str | None = None
+    spreads: bool = False
+    """Whether the grade stands before the name and so holds for the items that follow."""
+
+
+def listed_entries(canvas: Canvas, section: Section) -> list[JsonObject]:
+    """Return an entry for everything that the rest of a message lists."""
+    facts = section_facts()[section]
+    if facts.listed is None:
+        return []
+    items = [_understood(item, section) for item in _items(canvas, section)]
+    entries: list[JsonObject] = []
+    for item in _graded(items):
+        if item.name and item.name not in (entry[facts.listed] for entry in entries):
+            grade = {facts.grade: item.grade} if facts.grade and item.grade else {}
+            entries.append({facts.listed: item.name, **grade})
+    return entries
+
+
+def split_list(text: str) -> list[str]:
+    """Split a list that stands in one value."""
+    parts = vocabulary().joiners.split(text)
+    return [part.strip(DELIMITERS + " ()") for part in parts if part.strip(DELIMITERS + " ()")]
+
+
+def _items(canvas: Canvas, section: Section) -> list[str]:
+    """Return the words of every item, quotes taken off, grades still with them."""
+    found: list[str] = []
+    begin = 0
+    text = re.sub(rf"[。!?\n:{TAKEN}]", ",", canvas.text)
+    for match in [*vocabulary().joiners.finditer(text), None]:
+        stop = match.start() if match else len(text)
+        lead = vocabulary().lead_ins.match(text[begin:stop].lstrip())
+        offset = len(text[begin:stop]) - len(text[begin:stop].lstrip())
+        start = begin + offset + (lead.end() if lead else 0)
+        if trimmed := canvas.trimmed(start, stop):
+            found.append(_with_brackets(canvas, *trimmed))
+        begin = match.end() if match else stop
+    return found
+
+
+def _with_brackets(canvas: Canvas, begin: int, stop: int) -> str:
+    """Return a value with the bracket that trimming has cut from its end."""
+    closing = canvas.text[stop : stop + 1] in ")）" and "(" in canvas.text[begin:stop]
+    return canvas.value(begin, stop) + (")" if closing and stop < len(canvas.text) else "")
+
+
+def _understood(text: str, section: Section) -> _Item:
+    """Take the grade off an item."""
+    facts = section_facts()[section]
+    if facts.grade is None:
+        return _Item(text)
+    if known := _known_name(text, section):
+        return known
+    before, after, alone = _grade_forms()
+    if alone.fullmatch(text):
+        return _Item("", grade=text)
+    if match := before.match(text):
+        return _Item(text[match.end() :].strip(), grade=match["grade"], spreads=True)
+    if match := after.search(text):
+        return _Item(text[: match.start()].strip(" (-:是"), grade=match["grade"])
+    return _Item(text)
+
+
+def _known_name(text: str, section: Section) -> _Item | None:
+    """Split "English C1" after the name when the name is of a known kind."""
+    listed = section_facts()[section].listed
+    looks = vocabulary().sections[section].looks.get(listed or "")
+    match = looks.search(text) if looks else None
+    if match is None:
+        return None
+    rest = f"{text[: match.start()]} {text[match.end() :]}"
+    grade = vocabulary().grades.search(rest)
+    fluency = vocabulary().sections[section].looks.get("fluency")
+    said = fluency.search(rest) if fluency else None
+    best = max((m[0] for m in (grade, said) if m), key=len, default=None)
+    return _Item(match[0], grade=best.strip() if best else None)
+
+
+def _graded(items: list[_Item]) -> list[_Item]:
+    """Give every item the grade that a neighbour says for it."""
+    result: list[_Item] = []
+    spreading: str | None = None
+    for item in items:
+        if not item.name:
+            result = [replace(done, grade=done.grade or item.grade) for done in result]
+        elif item.grade:
+            spreading = item.grade if item.spreads else None
+            result.append(item)
+        else:
+            result.append(replace(item, grade=spreading))
+    return result
+
+
+@cache
+def _grade_forms() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
+    """Return how a grade stands before a name, after it, and alone."""
+    grade = f"(?P<grade>{vocabulary().grades.pattern})"
+    return (
+        re.compile(rf"{grade}(?:的|地|使用)?(?:\s+(?:in|with|at|of|level)\b)?\s*(?=\S)", re.I),
+        re.compile(
+            rf"[\s(\-–—:]*(?:at\s+)?(?:an?\s+)?(?:程度|水平|level\s*[:=]?)?\s*{grade}"
+            r"\s*(?:level|水平|程度|级别)?\s*\)?$",
+            re.I,
+        ),
+        re.compile(rf"(?:(?:both|all|level|水平|程度|都|均|is|是)\s*)*{grade}\s*(?:level|水平|程度)?", re.I),
+    )

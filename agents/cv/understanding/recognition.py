@@ -1,0 +1,64 @@
+"""What has been understood of a message: values only, no decision."""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Literal
+
+from mcp_tools.resume import JsonObject, Language, Section
+
+Signal = Literal["cancel", "greeting", "thanks", "help"]
+
+
+class Intent(StrEnum):
+    """What somebody wants done to the resume."""
+
+    ADD = "ADD"
+    UPDATE = "UPDATE"
+    DELETE = "DELETE"
+    READ = "READ"
+    UNDO = "UNDO"
+    UNKNOWN = "UNKNOWN"
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Which entries are meant.
+
+    `ordinals` count from 0, or from the end with -1 for the last; `names` are words of the entries;
+    `newest` is the current or most recent one.
+    """
+
+    ordinals: tuple[int, ...] = ()
+    names: tuple[str, ...] = ()
+    newest: bool = False
+    every: bool = False
+
+    def __bool__(self) -> bool:
+        return bool(self.ordinals or self.names or self.newest or self.every)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recognition:
+    """The intent of a message and what it says.
+
+    `data` holds the fields of the first entry, `others` further entries of a list ("Python, Go");
+    an `endDate` of `None` means "until now". `fields` are the fields that a READ or DELETE asks
+    for, or the list field that an ADD extends. `value` is a new value whose field is not named, in
+    place of `target.names`. `problems` are dates that cannot be read. `corrects` says that the
+    message replaces what was said before. `language` is `None` when the message could be either.
+    """
+
+    intent: Intent = Intent.UNKNOWN
+    section: Section | None = None
+    data: JsonObject = field(default_factory=dict)
+    others: tuple[JsonObject, ...] = ()
+    target: Target = Target()
+    fields: tuple[str, ...] = ()
+    value: str | None = None
+    missing_fields: tuple[str, ...] = ()
+    confidence: float = 0.0
+    problems: tuple[str, ...] = ()
+    corrects: bool = False
+    creative: bool = False
+    signal: Signal | None = None
+    language: Language | None = None

@@ -1,0 +1,1 @@
+"""Domain logic as plain modules, each with a thin MCP server."""

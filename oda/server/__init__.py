@@ -1,0 +1,1 @@
+"""Doors over HTTP. They submit turns and encode what comes of them; no decisions are made here."""
