@@ -16,7 +16,7 @@ _LEVELS = ("debug", "info", "warning", "error", "critical")
 
 
 def configure_logging(level: str, log_format: str) -> None:
-    """Send structlog and the standard library's logs to stderr, as text or JSON lines.
+    """Send all logs of the process to stderr, as text or JSON lines.
 
     Raises:
         ConfigurationError: an unknown level or format.
@@ -28,27 +28,42 @@ def configure_logging(level: str, log_format: str) -> None:
     threshold = logging.getLevelNamesMapping()[level.upper()]
     shared: list[structlog.typing.Processor] = [
         structlog.contextvars.merge_contextvars,
-        structlog.processors.add_log_level,
+        structlog.stdlib.add_log_level,
+        structlog.stdlib.ExtraAdder(),
         structlog.processors.TimeStamper(fmt="iso", utc=True),
     ]
-    renderer: structlog.typing.Processor = (
-        structlog.processors.JSONRenderer()
+    renderers: list[structlog.typing.Processor] = (
+        [structlog.processors.format_exc_info, structlog.processors.JSONRenderer()]
         if log_format == "json"
-        else structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
-    )
-    structlog.configure(
-        processors=[*shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
-        logger_factory=structlog.stdlib.LoggerFactory(),
-        wrapper_class=structlog.make_filtering_bound_logger(threshold),
-        cache_logger_on_first_use=True,
+        else [
+            structlog.dev.ConsoleRenderer(
+                colors=sys.stderr.isatty(), exception_formatter=structlog.dev.plain_traceback
+            )
+        ]
     )
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(
-        structlog.stdlib.ProcessorFormatter(processor=renderer, foreign_pre_chain=shared)
+        structlog.stdlib.ProcessorFormatter(
+            processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *renderers],
+            foreign_pre_chain=shared,
+        )
     )
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(threshold)
+
+
+def get_logger(name: str) -> structlog.stdlib.BoundLogger:
+    """A structured logger that speaks through the standard library's `logging`.
+
+    So a host application's own logging configuration holds for us as for any library.
+    """
+    logger: structlog.stdlib.BoundLogger = structlog.wrap_logger(
+        logging.getLogger(name),
+        processors=[structlog.stdlib.filter_by_level, structlog.stdlib.render_to_log_kwargs],
+        wrapper_class=structlog.stdlib.BoundLogger,
+    )
+    return logger
 
 
 _request_trace_id: ContextVar[str | None] = ContextVar("oda_trace_id", default=None)

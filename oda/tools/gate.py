@@ -4,7 +4,6 @@ import asyncio
 import json
 from typing import Any
 
-import structlog
 from google.adk.plugins.base_plugin import BasePlugin
 from google.adk.tools.base_tool import BaseTool
 from google.adk.tools.tool_context import ToolContext
@@ -12,8 +11,9 @@ from pydantic_core import to_jsonable_python
 
 from oda.errors import FatalToolError
 from oda.message.redaction import redact
+from oda.telemetry import get_logger
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 
 class Gate(BasePlugin):

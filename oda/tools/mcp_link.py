@@ -9,11 +9,12 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from typing import Any, Final
 
-import structlog
 from mcp import ClientSession, MCPError
 from mcp.types import CONNECTION_CLOSED, INVALID_REQUEST, Tool, ToolListChangedNotification
 
-log = structlog.get_logger(__name__)
+from oda.telemetry import get_logger
+
+log = get_logger(__name__)
 
 WIND_DOWN_S: Final = 8.0
 """For closing; more than the MCP library needs to kill a process that does not go (6.5 s)."""

@@ -7,7 +7,6 @@ offered last, or one tool that says what is wrong; a call that fails answers wit
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
-import structlog
 from google.adk.agents.readonly_context import ReadonlyContext
 from google.adk.auth.auth_credential import AuthCredential
 from google.adk.tools.base_tool import BaseTool
@@ -20,9 +19,10 @@ from mcp.types import Tool
 from oda.config import McpServerRecord
 from oda.errors import ConfigurationError, OdaError, UnavailableError
 from oda.message.redaction import redact
+from oda.telemetry import get_logger
 from oda.tools.mcp_connection import Connection, OutcomeUnknownError
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 SessionKey: TypeAlias = tuple[str, str, str]
 """ADK's name of a session: app, user, session."""

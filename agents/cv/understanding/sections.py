@@ -1,0 +1,134 @@
+"""Which section of the resume a message is about."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from mcp_tools.resume import Section
+
+from .canvas import Canvas
+from .labelled import Label, find_labels
+from .message import Message
+from .vocabulary import TAKEN, vocabulary
+
+BY_PRECEDENCE: tuple[Section, ...] = (
+    "basics",
+    "work",
+    "education",
+    "projects",
+    "skills",
+    "languages",
+    "certificates",
+    "awards",
+    "volunteer",
+    "publications",
+    "interests",
+    "references",
+)
+"""Whose field a label names when nothing else tells."""
+
+_STATEMENT_ORDER: tuple[Section, ...] = (
+    "volunteer",
+    "education",
+    "publications",
+    "certificates",
+    "awards",
+    "languages",
+    "references",
+    "basics",
+    "work",
+    "projects",
+    "skills",
+    "interests",
+)
+"""Which section a statement belongs to when it fits several from the same word on."""
+
+_GENERAL: tuple[Section, ...] = ("work",)
+"""Sections whose nouns ("experience") take their meaning from the noun before them."""
+
+_LOCATIVE_AFTER = ("里", "中", "下", "部分", "栏", "方面", "这块", " section")
+_LOCATIVE_BEFORE = ("to", "in", "under", "into", "from", "on", "among", "of", "as", "往", "在", "从", "给")
+_POSSESSIVES = (" my", " the", " a", " an", " list of", " our", "我的")
+
+
+@dataclass(frozen=True, slots=True)
+class Noun:
+    """The name of a section at `begin:stop` of a text."""
+
+    section: Section
+    begin: int
+    stop: int
+
+
+def find_nouns(canvas: Canvas) -> list[Noun]:
+    """Return the names of sections in a text, in order; "work project" counts as one."""
+    hits = [
+        Noun(section, match.start(), match.end())
+        for section, words in vocabulary().sections.items()
+        for match in words.nouns.finditer(canvas.text)
+    ]
+    nouns: list[Noun] = []
+    for hit in sorted(hits, key=lambda noun: noun.begin - noun.stop):
+        if all(hit.stop <= other.begin or other.stop <= hit.begin for other in nouns):
+            nouns.append(hit)
+    return _compounds(canvas.text, sorted(nouns, key=lambda noun: noun.begin))
+
+
+def main_noun(canvas: Canvas, nouns: Sequence[Noun], *, last: bool) -> Noun | None:
+    """Choose the noun that says where something is to be done.
+
+    "to my skills" and "技能里" are the clearest; then the longer nouns; `last` prefers the noun
+    that ends a phrase to the one that begins it.
+    """
+    if not nouns:
+        return None
+    order = list(reversed(nouns)) if last else list(nouns)
+    return max(order, key=lambda noun: _clarity(canvas, noun))
+
+
+def find_statement(message: Message) -> tuple[Section, int] | None:
+    """Return the section that a sentence without a command adds to, and where it starts to."""
+    found = [
+        (match.start(), rank, section)
+        for rank, section in enumerate(_STATEMENT_ORDER)
+        if (match := vocabulary().sections[section].states.search(message.text))
+    ]
+    if not found:
+        return None
+    begin, _, section = min(found)
+    return section, begin
+
+
+def labels_by_section(canvas: Canvas) -> dict[Section, list[Label]]:
+    """Return the names of fields in a text for every section that has them."""
+    found = {section: find_labels(canvas, section) for section in BY_PRECEDENCE}
+    return {section: labels for section, labels in found.items() if labels}
+
+
+def _compounds(text: str, nouns: list[Noun]) -> list[Noun]:
+    joined: list[Noun] = []
+    for noun in nouns:
+        previous = joined[-1] if joined else None
+        if previous and text[previous.stop : noun.begin] in ("", " "):
+            section = previous.section if noun.section in _GENERAL else noun.section
+            joined[-1] = Noun(section, previous.begin, noun.stop)
+        else:
+            joined.append(noun)
+    return joined
+
+
+def _clarity(canvas: Canvas, noun: Noun) -> int:
+    text = canvas.text
+    before = text[: noun.begin].rstrip()
+    for word in _POSSESSIVES:
+        before = before.removesuffix(word).rstrip()
+    after = text[noun.stop :]
+    located = after.startswith(_LOCATIVE_AFTER) or _ends_with_word(before, _LOCATIVE_BEFORE)
+    words = text[noun.begin : noun.stop]
+    long = len(words) >= 4 or (words.isascii() and " " in words)
+    named = words.isascii() and words[0].isupper() and noun.begin > 0 and before[-1:] not in TAKEN
+    return 4 * located + 1 * long - 2 * named
+
+
+def _ends_with_word(text: str, words: Sequence[str]) -> bool:
+    last = text.lower().rsplit(" ", 1)[-1]
+    return any(last == word or (not word.isascii() and text.endswith(word)) for word in words)

@@ -1,0 +1,8 @@
+"""The command line of `oda`. Importing it is cheap: commands import what they need when they run."""
+
+
+def main() -> None:
+    """Run the command line and exit with an `ExitCode`; errors are one line on stderr."""
+    from oda.cli.terminal import run
+
+    run()
