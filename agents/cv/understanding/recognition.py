@@ -44,8 +44,9 @@ class Recognition:
     `data` holds the fields of the first entry, `others` further entries of a list ("Python, Go");
     an `endDate` of `None` means "until now". `fields` are the fields that a READ or DELETE asks
     for, or the list field that an ADD extends. `value` is a new value whose field is not named, in
-    place of `target.names`. `problems` are dates that cannot be read. `corrects` says that the
-    message replaces what was said before. `language` is `None` when the message could be either.
+    place of `target.names`. `problems` are dates that cannot be read. `answers` says that the
+    message fills in what was asked, `corrects` that it replaces what was said before. `language` is
+    `None` when the message could be either.
     """
 
     intent: Intent = Intent.UNKNOWN
@@ -58,7 +59,16 @@ class Recognition:
     missing_fields: tuple[str, ...] = ()
     confidence: float = 0.0
     problems: tuple[str, ...] = ()
+    answers: bool = False
     corrects: bool = False
     creative: bool = False
     signal: Signal | None = None
     language: Language | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What the person was asked for: fields of an entry that is not complete."""
+
+    section: Section
+    fields: tuple[str, ...]

@@ -114,10 +114,11 @@ class Signals(_Part):
 
 
 class Connectors(_Part):
-    """What stands between a field and its value."""
+    """What stands between a field and its value: always, in any change, after a verb of change."""
 
     is_: Words
     becomes: Words
+    to: Words
     correction: Words
 
 

@@ -1,0 +1,146 @@
+"""Understanding what is to be added: commands, statements of fact, and answers to a question."""
+
+import re
+
+from mcp_tools.resume import Section, field_kind
+
+from .canvas import Canvas
+from .commands import CommandHit
+from .fields import Fields, extract
+from .message import Message
+from .outline import Outline
+from .pointing import take_names, take_ordinals
+from .recognition import Asked, Intent, Recognition
+from .sections import Noun, find_nouns, find_statement, labels_by_section, main_noun
+from .vocabulary import section_facts, vocabulary
+
+_CERTAIN, _CLEAR, _LIKELY, _GUESS = 0.95, 0.85, 0.7, 0.55
+
+
+def understand_addition(
+    message: Message, command: CommandHit, outline: Outline
+) -> Recognition:
+    """Understand a message that commands to add."""
+    canvas = Canvas(message)
+    canvas.take(command.begin, command.stop if command.heads else command.begin)
+    _take_inner_verb(canvas, command)
+    noun = _noun(canvas)
+    if detail := _detail(message, command, noun, outline):
+        return detail
+    section = noun.section if noun else None
+    confidence = _CERTAIN
+    if section is None:
+        confidence = _CLEAR
+        statement = find_statement(message)
+        section = statement[0] if statement else _by_content(canvas)
+    if section is None:
+        return Recognition(intent=Intent.ADD, confidence=_GUESS)
+    if noun:
+        canvas.take(noun.begin, noun.stop)
+    return _added(extract(canvas, section), confidence)
+
+
+def understand_statement(message: Message) -> Recognition | None:
+    """Understand a sentence that states a fact for the resume, if it is one."""
+    canvas = Canvas(message)
+    nouns = find_nouns(canvas)
+    if (noun := _introducing(canvas, nouns)) and noun.section != "basics":
+        canvas.take(0, noun.stop)
+        fields = extract(canvas, noun.section)
+        return _added(fields, _CLEAR) if fields.data else None
+    statement = find_statement(message)
+    if statement is None:
+        return None
+    fields = extract(canvas, statement[0])
+    return _added(fields, _CLEAR) if fields.data else None
+
+
+def understand_answer(message: Message, asked: Asked) -> Recognition | None:
+    """Understand a message as the answer to what was asked; `None` if it is none."""
+    fields = extract(Canvas(message), asked.section, wanted=asked.fields)
+    if not fields.data and not fields.problems:
+        return None
+    answer = _added(fields, _CLEAR)
+    return Recognition(
+        intent=Intent.ADD,
+        section=asked.section,
+        data=answer.data,
+        others=answer.others,
+        problems=answer.problems,
+        confidence=answer.confidence,
+        answers=True,
+    )
+
+
+def missing_fields(section: Section, data: object) -> tuple[str, ...]:
+    """Return the required fields of an entry that are not there."""
+    present = data if isinstance(data, dict) else {}
+    return tuple(name for name in section_facts()[section].required if name not in present)
+
+
+def _added(fields: Fields, confidence: float) -> Recognition:
+    return Recognition(
+        intent=Intent.ADD,
+        section=_retyped(fields),
+        data=fields.data,
+        others=tuple(fields.others),
+        missing_fields=missing_fields(fields.section, fields.data),
+        problems=tuple(fields.problems),
+        confidence=confidence,
+    )
+
+
+def _retyped(fields: Fields) -> Section:
+    return fields.section
+
+
+def _noun(canvas: Canvas) -> Noun | None:
+    """Return the noun that says what is added; one behind a colon belongs to the content."""
+    nouns = find_nouns(canvas)
+    colon = canvas.text.find(":")
+    before = [noun for noun in nouns if colon < 0 or noun.begin < colon]
+    return main_noun(canvas, before or nouns, last=False)
+
+
+def _take_inner_verb(canvas: Canvas, command: CommandHit) -> None:
+    """Take the verb of a command that does not open the message."""
+    if command.heads:
+        return
+    verb = re.compile(vocabulary().commands[Intent.ADD].head.pattern, re.IGNORECASE)
+    found = list(verb.finditer(canvas.text, command.begin, command.stop))
+    if found:
+        canvas.take(*found[-1].span())
+
+
+def _introducing(canvas: Canvas, nouns: list[Noun]) -> Noun | None:
+    """Return the noun that introduces a list or a description: "技能：…", "my skills are …"."""
+    if not nouns:
+        return None
+    first = nouns[0]
+    led = canvas.trimmed(0, first.begin, vocabulary().references.filler) is None
+    follows = re.match(r"\s*(?::|是|有|为|包括|包含|-\s|\b(?:are|is|include|includes)\b)", canvas.text[first.stop :], re.I)
+    return first if led and follows else None
+
+
+def _by_content(canvas: Canvas) -> Section | None:
+    """Guess the section from the names of fields and the looks of values."""
+    by_section = labels_by_section(canvas)
+    if by_section:
+        return next(iter(by_section))
+    kinds = {token.kind for token in canvas.message.tokens}
+    if kinds & {"email", "phone"}:
+        return "basics"
+    rest = [canvas.text[begin:stop] for begin, stop in canvas.segments()]
+    for section, words in vocabulary().sections.items():
+        if any(look.fullmatch(text) for look in words.looks.values() for text in rest):
+            return section
+    return None
+
+
+def _detail(
+    message: Message, command: CommandHit, noun: Noun | None, outline: Outline
+) -> Recognition | None:
+    """Understand "add a highlight to my Google job: …": a value for a field of an entry."""
+    canvas = Canvas(message)
+    canvas.take(0, command.stop)
+    return None

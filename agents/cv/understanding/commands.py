@@ -1,0 +1,66 @@
+"""Which intent the words of a message command, and where."""
+
+import re
+from dataclasses import dataclass
+from functools import cache
+
+from .message import Message
+from .recognition import Intent, Signal
+from .vocabulary import vocabulary
+
+_HEADS = (Intent.ADD, Intent.UPDATE, Intent.DELETE, Intent.READ)
+_INSIDE = (Intent.DELETE, Intent.ADD, Intent.UPDATE, Intent.READ)
+_EDGES = " \t\n,.;:!?。、，！？；：~…"
+
+
+@dataclass(frozen=True, slots=True)
+class CommandHit:
+    """A command at `begin:stop`; `heads` tells whether it opens the message."""
+
+    intent: Intent
+    begin: int
+    stop: int
+    heads: bool
+
+
+def find_command(message: Message) -> CommandHit | None:
+    """Return the command of a message: the one that opens it, else one inside it."""
+    text = message.text
+    if vocabulary().commands[Intent.UNDO].whole.fullmatch(text.strip(_EDGES)):
+        return CommandHit(Intent.UNDO, 0, len(text), heads=True)
+    heads = [hit for intent in _HEADS if (hit := _head(text, intent))]
+    first = min(heads, key=lambda hit: (hit.begin, hit.begin - hit.stop), default=None)
+    if first and not text[: first.begin].strip(_EDGES):
+        return first
+    if match := vocabulary().connectors.becomes.search(text):
+        return CommandHit(Intent.UPDATE, match.start(), match.start(), heads=False)
+    for intent in _INSIDE:
+        if match := vocabulary().commands[intent].inside.search(text):
+            return CommandHit(intent, match.start(), match.end(), heads=False)
+    return first
+
+
+def find_signal(message: Message) -> Signal | None:
+    """Return what a message that is not about the resume's content says."""
+    text = message.text.strip(_EDGES)
+    signals = vocabulary().signals
+    pairs: tuple[tuple[Signal, re.Pattern[str]], ...] = (
+        ("cancel", signals.cancel),
+        ("greeting", signals.greeting),
+        ("help", signals.help),
+        ("thanks", signals.thanks),
+    )
+    return next((name for name, words in pairs if words.fullmatch(text)), None)
+
+
+def _head(text: str, intent: Intent) -> CommandHit | None:
+    match = _head_pattern(intent).search(text)
+    return CommandHit(intent, match.start("verb"), match.end(), heads=True) if match else None
+
+
+@cache
+def _head_pattern(intent: Intent) -> re.Pattern[str]:
+    return re.compile(
+        rf"(?:^|(?<=[,;。、!?\n]))\s*(?P<verb>{vocabulary().commands[intent].head.pattern})",
+        re.IGNORECASE,
+    )
