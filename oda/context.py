@@ -13,7 +13,7 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 from oda.agent.definition import Definitions
 from oda.agent.manager import OdaAgentManager, Services
 from oda.agent.model import Models, default_models
-from oda.agent.providers import warm_up
+from oda.agent.providers import close_clients, warm_up
 from oda.clock import Clock, SystemClock
 from oda.config.files import ConfigurationFiles
 from oda.errors import AgentStateError
@@ -97,6 +97,7 @@ class OdaContext:
             self.services = await stack.enter_async_context(open_services(settings))
             self.models = Models(settings, current(), self._clock)
             stack.enter_context(default_models(self.models))
+            stack.push_async_callback(close_clients)
             self.mcp = await stack.enter_async_context(
                 McpConnections(current().mcp_servers, environ=os.environ)
             )
@@ -131,7 +132,8 @@ class OdaContext:
             ConfigurationError: a configured model has no key.
         """
         await asyncio.gather(
-            warm_up(self.models.configured), asyncio.to_thread(self._load_definitions)
+            warm_up(record.model for record in self.models.configured),
+            asyncio.to_thread(self._load_definitions),
         )
         if self.models.configured:
             await asyncio.to_thread(self.models.check_keys)

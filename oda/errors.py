@@ -15,6 +15,7 @@
     │   └── StaleStateError         the state changed since the caller read it
     ├── OverloadedError             a bounded queue or cache is full; try again later
     ├── UnavailableError            a part that we depend on cannot be reached
+    ├── IncompleteAnswerError       a model's stream ended without saying that it is complete
     ├── CircuitOpenError            a model failed so often that it is left alone for a while
     ├── LimitExceededError          a turn used up its model calls, time, tokens or money
     └── FatalToolError              raised by a tool to end the turn instead of answering the model
@@ -128,6 +129,13 @@ class UnavailableError(OdaError):
     """Raised when a database or another part that we depend on cannot be reached."""
 
     code = "unavailable"
+    retryable = True
+
+
+class IncompleteAnswerError(OdaError):
+    """Raised when a model's stream ends without a finish reason."""
+
+    code = "connection"
     retryable = True
 
 

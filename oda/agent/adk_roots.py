@@ -26,7 +26,11 @@ def takes_invocation_id(root: object) -> bool:
 
 
 def prepare_runner(runner: AdkRunner) -> TurnPlugin:
-    """Give a Runner our two plugins, and resumability where its root needs it. Idempotent."""
+    """Give a Runner our two plugins, and resumability where its root needs it. Idempotent.
+
+    The first plugin that answers a callback ends it: the turn's plugin goes before the app's own,
+    since it must see everything, the gate after them, since theirs may handle a tool's error.
+    """
     skip_failing_import()
     if not takes_invocation_id(runner.agent) and runner.resumability_config is None:
         runner.resumability_config = ResumabilityConfig(is_resumable=True)
@@ -37,6 +41,7 @@ def prepare_runner(runner: AdkRunner) -> TurnPlugin:
     if plugin is None:
         plugin = TurnPlugin()
         plugins.register_plugin(plugin)
+        plugins.plugins.insert(0, plugins.plugins.pop())
     assert isinstance(plugin, TurnPlugin)
     return plugin
 

@@ -44,7 +44,8 @@ _BY_CLASS_NAME = {
     "JSONSchemaValidationError": ("malformed_output", True),
     "APIResponseValidationError": ("malformed_output", True),
     "UnknownApiResponseError": ("malformed_output", True),
-    "IncompleteStreamError": ("connection", True),
+    "MidStreamFallbackError": ("connection", True),
+    "ResponseNotRead": ("connection", True),
 }
 
 _NETWORK_LIBRARIES = frozenset(
@@ -124,6 +125,22 @@ class Failure:
     """Seconds that the server asked to wait."""
 
 
+class ModelReportedError(Exception):
+    """A model has answered with an error instead of raising one."""
+
+    def __init__(self, error_code: str, error_message: str | None) -> None:
+        super().__init__(error_message or error_code)
+        self.error_code = error_code
+        self.error_message = error_message
+
+
+class NoContentError(OdaError):
+    """A run has ended without an answer and without an error."""
+
+    code = "no_content"
+    retryable = True
+
+
 def classify(error: BaseException, *, now: float) -> Failure:
     """Classify an exception. `now` (epoch seconds) is for a `Retry-After` given as a date."""
     failures = [_classify_one(cause, now) for cause in _root_causes(error)]
@@ -141,7 +158,7 @@ def classify_event(error_code: str, error_message: str | None) -> Failure:
     return Failure(
         code=code,
         message=redact(error_message or "") or f"The model reported {error_code}.",
-        error_type=error_code,
+        error_type=str(getattr(error_code, "value", error_code)),
         retryable=retryable,
     )
 
@@ -160,6 +177,8 @@ def _root_causes(error: BaseException) -> Iterator[BaseException]:
 
 
 def _classify_one(error: BaseException, now: float) -> Failure:
+    if isinstance(error, ModelReportedError):
+        return classify_event(error.error_code, error.error_message)
     code, retryable = _code_of(error)
     message = _message_of(error, code)
     return Failure(
@@ -192,6 +211,8 @@ def _code_of(error: BaseException) -> tuple[str, bool]:
 
 def _by_status(status: int, text: str) -> tuple[str, bool]:
     lowered = text.lower()
+    if status < 400:  # an error inside an answer that began well
+        return "malformed_output", True
     if status in (400, 413, 422):
         if any(phrase in lowered for phrase in _OVERFLOW_PHRASES):
             return "context_overflow", False

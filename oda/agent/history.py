@@ -6,9 +6,6 @@ from dataclasses import dataclass
 from google.adk.events import Event
 from google.adk.sessions import Session
 from google.adk.sessions.base_session_service import BaseSessionService, GetSessionConfig
-from google.genai.types import Content
-
-from oda.agent.resume import find_turn
 
 _WINDOW_MARGIN = 16
 """Room for the seals that are appended after the window was measured."""
@@ -19,7 +16,6 @@ class StoredTurn:
     """A turn that the session holds something of."""
 
     session: Session
-    invocation_id: str
     window: int | None
     """How many recent events must be loaded to have all of the turn; None for all."""
 
@@ -35,33 +31,25 @@ class History:
     ) -> None:
         self.key = key
         self._service = service
-        self._recent_events = recent_events
+        self.recent_events = recent_events
+        """How many to load when no turn needs more; None for all."""
 
-    async def of_turn(
-        self, invocation_id: str | None, message: Content | None, *, not_before: float
-    ) -> StoredTurn | None:
-        """Load enough of the session to hold all of the turn.
-
-        A turn whose id is not known is found by its message. None when nothing of it is stored.
-        """
-        window = self._recent_events
+    async def of_turn(self, invocation_id: str) -> StoredTurn | None:
+        """Load enough of the session to hold all of the turn; None when nothing of it is stored."""
+        window = self.recent_events
         while True:
             session = await self.load(window)
             if session is None:
                 return None
             events = session.events
-            found = invocation_id or (
-                find_turn(events, message, not_before=not_before) if message else None
-            )
-            first = _first_index(events, found)
-            complete = window is None or len(events) < window
-            if first is None and (complete or found is None):
-                return None
+            first = _first_index(events, invocation_id)
+            if window is None:
+                return None if first is None else StoredTurn(session, None)
+            complete = len(events) < window
             if first is not None and (complete or first > 0):
-                assert found is not None
-                needed = len(events) - first + _WINDOW_MARGIN
-                return StoredTurn(session, found, None if window is None else max(window, needed))
-            assert window is not None
+                return StoredTurn(session, max(window, len(events) - first + _WINDOW_MARGIN))
+            if complete:
+                return None
             window *= 2
 
     async def load(self, window: int | None) -> Session | None:
@@ -80,5 +68,5 @@ class History:
             await self._service.append_event(session, event)
 
 
-def _first_index(events: Sequence[Event], invocation_id: str | None) -> int | None:
+def _first_index(events: Sequence[Event], invocation_id: str) -> int | None:
     return next((i for i, event in enumerate(events) if event.invocation_id == invocation_id), None)

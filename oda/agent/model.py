@@ -18,12 +18,12 @@ from google.genai.types import Content, Part
 
 from oda.agent.breaker import Breaker
 from oda.agent.failure import classify
-from oda.agent.providers import build_model, missing_key
+from oda.agent.providers import build_model, is_gemini, missing_key, warm_up
 from oda.agent.sync import running_loop
 from oda.clock import Clock, SystemClock
 from oda.config.files import load_configuration
 from oda.config.records import Configuration, ModelRecord
-from oda.errors import ConfigurationError
+from oda.errors import ConfigurationError, IncompleteAnswerError
 from oda.settings import Settings
 
 if TYPE_CHECKING:
@@ -94,15 +94,21 @@ class Models:
             target=build_model(record, self._settings),
             breaker=breaker,
             clock=self._clock,
+            timeout_s=record.timeout_s or self._settings.model_timeout_s,
+            ends_with_reason=is_gemini(record.model),
         )
 
 
 class Guarded(BaseLlm):
-    """A model behind a circuit breaker."""
+    """A model behind a circuit breaker, whose silence and half answers are errors."""
 
     target: BaseLlm
     breaker: Breaker
     clock: Any
+    timeout_s: float
+    """For the whole answer, or for the next piece of a stream."""
+    ends_with_reason: bool
+    """Whether each complete answer of the target bears a finish reason."""
 
     @property
     def capabilities(self) -> "LlmCapabilities":
@@ -112,10 +118,11 @@ class Guarded(BaseLlm):
         self, llm_request: LlmRequest, stream: bool = False
     ) -> AsyncGenerator[LlmResponse, None]:
         self.breaker.check(self.model, self.clock.now())
+        await warm_up([self.model])
         llm_request.model = self.target.model
         try:
             async with aclosing(self.target.generate_content_async(llm_request, stream)) as out:
-                async for response in out:
+                while (response := await self._next(out)) is not None:
                     yield response
         except Exception as error:
             now = self.clock.now()
@@ -123,6 +130,17 @@ class Guarded(BaseLlm):
                 self.breaker.failed(now)
             raise
         self.breaker.succeeded()
+
+    async def _next(self, responses: AsyncGenerator[LlmResponse, None]) -> LlmResponse | None:
+        async with asyncio.timeout(self.timeout_s):
+            response = await anext(responses, None)
+        if response is not None and self.ends_with_reason and _is_half(response):
+            raise IncompleteAnswerError("The model's answer ended before it was complete.")
+        return response
+
+
+def _is_half(response: LlmResponse) -> bool:
+    return not response.partial and not response.error_code and response.finish_reason is None
 
 
 class _Unconfigured(BaseLlm):

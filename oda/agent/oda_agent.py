@@ -9,8 +9,6 @@ from google.adk.agents.run_config import RunConfig
 from google.adk.events import Event
 from google.adk.runners import Runner as AdkRunner
 
-from oda.agent import resume
-from oda.agent.history import History
 from oda.agent.limits import TurnLimits
 from oda.agent.retry import RetryPolicy
 from oda.agent.runner import attempt_of
@@ -89,7 +87,6 @@ class OdaAgent:
         self._on_cleanup = on_cleanup
         self._turn: TurnLoop | None = None
         self._ended: asyncio.Event | None = None
-        self._left_open = True
         self._home = running_loop()
         self._status = "ready"
 
@@ -246,39 +243,17 @@ class OdaAgent:
     async def _run(
         self, turn: TurnLoop, events: AsyncGenerator[Event, None]
     ) -> AsyncGenerator[Event, None]:
-        finished = False
         try:
             async with aclosing(events):
-                if self._left_open:
-                    await self._seal_what_others_left(turn)
                 async for event in events:
                     if event.actions.escalate and event.error_code and turn.failure:
                         self._set_status("failed")
                     yield event
-            finished = True
         finally:
-            self._left_open = not finished
             self._turn = None
             self._set_status("ready")
             if self._ended is not None:
                 self._ended.set()
-
-    async def _seal_what_others_left(self, turn: TurnLoop) -> None:
-        """Close the calls that an interrupted earlier turn left open: they are not dropped."""
-        history = History(
-            self.runner.session_service,
-            (self.app_name, self.user_id, self.session_id),
-            self._recent_events,
-        )
-        session = await history.load(self._recent_events)
-        if session is not None:
-            others = dict.fromkeys(
-                event.invocation_id
-                for event in session.events
-                if event.invocation_id != turn.invocation_id
-            )
-            seals = resume.close_for_good(session.events, others, "unknown", now=self._clock.now())
-            await history.append(session, seals)
 
     def _set_status(self, status: Status) -> None:
         if self._status not in ("closing", "closed"):

@@ -3,6 +3,8 @@
 import asyncio
 import os
 import re
+import sys
+from collections.abc import Iterable
 from typing import Any
 
 from google.adk.models.base_llm import BaseLlm
@@ -23,9 +25,14 @@ def build_model(record: ModelRecord, settings: Settings) -> BaseLlm:
     """The ADK model for a record."""
     key = api_key(record, settings)
     timeout_s = record.timeout_s or settings.model_timeout_s
-    if _GEMINI.match(record.model):
+    if is_gemini(record.model):
         return _gemini(record, key, timeout_s)
     return _litellm(record, key, timeout_s)
+
+
+def is_gemini(model: str) -> bool:
+    """Whether ADK's own Gemini class answers for a model name."""
+    return _GEMINI.match(model) is not None
 
 
 def api_key(record: ModelRecord, settings: Settings) -> str | None:
@@ -41,7 +48,7 @@ def missing_key(record: ModelRecord, settings: Settings) -> str | None:
     """The variable that should hold the model's key and does not. Imports LiteLLM."""
     if api_key(record, settings) or record.api_base:
         return None
-    if _GEMINI.match(record.model):
+    if is_gemini(record.model):
         names = ("GOOGLE_API_KEY", "GEMINI_API_KEY", "GOOGLE_GENAI_USE_VERTEXAI")
         return None if any(os.environ.get(name) for name in names) else names[0]
     import_litellm()
@@ -60,10 +67,16 @@ def import_litellm() -> None:
     litellm.suppress_debug_info = True
 
 
-async def warm_up(records: list[ModelRecord]) -> None:
-    """Pay for slow imports before the first user does."""
-    if any(not _GEMINI.match(record.model) for record in records):
+async def warm_up(models: Iterable[str]) -> None:
+    """Pay for slow imports before a call does, and outside of the event loop."""
+    if "litellm" not in sys.modules and not all(map(is_gemini, models)):
         await asyncio.to_thread(import_litellm)
+
+
+async def close_clients() -> None:
+    """Close the HTTP clients that LiteLLM keeps for this event loop."""
+    if litellm := sys.modules.get("litellm"):
+        await litellm.close_litellm_async_clients()
 
 
 def _prepare_litellm() -> None:
@@ -79,6 +92,8 @@ def _prepare_litellm() -> None:
 def _litellm(record: ModelRecord, key: str | None, timeout_s: float) -> BaseLlm:
     from google.adk.models.lite_llm import LiteLlm
 
+    from oda.agent.litellm_client import CheckedClient
+
     _prepare_litellm()
     arguments: dict[str, Any] = {
         "num_retries": 0,
@@ -91,7 +106,7 @@ def _litellm(record: ModelRecord, key: str | None, timeout_s: float) -> BaseLlm:
         key = key or _NO_KEY
     if key:
         arguments["api_key"] = key
-    return LiteLlm(model=record.model, **arguments)
+    return LiteLlm(model=record.model, llm_client=CheckedClient(), **arguments)
 
 
 def _gemini(record: ModelRecord, key: str | None, timeout_s: float) -> BaseLlm:

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import aclosing
+from contextlib import AbstractAsyncContextManager, aclosing
 
 from google.adk.events import Event
 
@@ -23,14 +23,20 @@ class Pump:
             self._task.cancel()
 
     async def events(
-        self, source: Callable[[], AsyncGenerator[Event, None]]
+        self,
+        source: Callable[[], AsyncGenerator[Event, None]],
+        *,
+        within: AbstractAsyncContextManager[None],
     ) -> AsyncGenerator[Event, None]:
-        """Yield the events of `source()`; raise what it raises; end early when stopped."""
+        """Yield the events of `source()`; raise what it raises; end early when stopped.
+
+        All of it happens inside the context `within`, a time limit for example.
+        """
         queue: asyncio.Queue[Event | None] = asyncio.Queue()
 
         async def run() -> None:
             try:
-                async with aclosing(source()) as events:
+                async with within, aclosing(source()) as events:
                     async for event in events:
                         queue.put_nowait(event)
                         await queue.join()
@@ -63,6 +69,8 @@ class Pump:
         if not task.done():
             task.cancel()
             await asyncio.wait({task})
+            if not task.cancelled():
+                task.exception()  # nobody reads on; asyncio would report it as forgotten
 
 
 async def _outcome(task: asyncio.Task[None]) -> None:

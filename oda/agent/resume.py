@@ -15,10 +15,11 @@ from google.genai.types import Content, FunctionCall, FunctionResponse, Part
 from oda.agent.notices import is_notice
 from oda.tools.idempotency import IDEMPOTENT_TOOLS, repeated_call_id
 
-SealReason = Literal["cancelled", "unknown", "repeated"]
+SealReason = Literal["cancelled", "failed", "unknown", "repeated"]
 
 _SEALS = {
     "cancelled": "The call was cancelled before it finished. It may have taken effect in part.",
+    "failed": "The turn failed before the call finished. It may have taken effect in part.",
     "unknown": (
         "Outcome unknown: the call was interrupted before its result was recorded. It may or may "
         "not have taken effect. Check before you call it again."
@@ -55,13 +56,15 @@ def open_calls(events: Sequence[Event], invocation_id: str) -> list[OpenCall]:
     ]
 
 
-def seal(call: OpenCall, reason: SealReason, *, timestamp: float) -> Event:
-    """The event that closes `call` with an error response the model understands."""
+def seal(call: OpenCall, reason: SealReason) -> Event:
+    """The event that closes `call` with an error response the model understands.
+
+    Its time is ADK's, as that of all stored events: databases order them by it.
+    """
     event = Event(
         author=call.event.author,
         invocation_id=call.event.invocation_id,
         branch=call.event.branch,
-        timestamp=timestamp,
         content=Content(
             role="user",
             parts=[
@@ -136,16 +139,6 @@ def is_stored(events: Iterable[Event], invocation_id: str, message: Content) -> 
     return False
 
 
-def find_turn(events: Sequence[Event], message: Content, *, not_before: float) -> str | None:
-    """The invocation that `message` opened at `not_before` (epoch seconds) or later."""
-    for event in reversed(events):
-        if event.timestamp < not_before:
-            return None
-        if event.author == "user" and event.content == message:
-            return event.invocation_id
-    return None
-
-
 def is_error(event: Event) -> bool:
     """Whether the event reports a failure; a text cut off at the output limit is an answer."""
     if not event.error_code:
@@ -170,10 +163,28 @@ def is_waiting(event: Event) -> bool:
     return bool(event.long_running_tool_ids)
 
 
-def is_answered(events: Iterable[Event], invocation_id: str) -> bool:
-    """Whether the last thing of substance in the turn is an answer."""
-    last = [event for event in events_of(events, invocation_id) if event.content]
-    return bool(last) and is_answer(last[-1])
+def says_something(event: Event) -> bool:
+    """Whether a complete event is more than a checkpoint or a change of state."""
+    return bool(event.content and event.content.parts) or event.output is not None
+
+
+def recorded_end(events: Iterable[Event], invocation_id: str) -> list[Event]:
+    """The events that the turn has ended with: its answer, or what it waits for a person with.
+
+    Empty when an agent had still something to do.
+    """
+    turn = events_of(events, invocation_id)
+    said = [event for event in turn if says_something(event) and not is_error(event)]
+    if not said or said[-1].author == "user" or not said[-1].is_final_response():
+        return []
+    answered = {
+        response.id
+        for event in turn
+        if event.author == "user"
+        for response in event.get_function_responses()
+    }
+    waiting = [event for event in said[:-1] if set(event.long_running_tool_ids or ()) - answered]
+    return [*waiting, said[-1]]
 
 
 def text_of(event: Event) -> str:
@@ -200,7 +211,7 @@ def declares_idempotent(call: OpenCall) -> bool:
 
 
 def close_to_resume(
-    events: Sequence[Event], invocation_id: str, *, now: float
+    events: Sequence[Event], invocation_id: str
 ) -> tuple[list[Event], list[Repeat]]:
     """Seals for the open calls of a turn that goes on, and the calls that are to be made again."""
     seals: list[Event] = []
@@ -208,18 +219,18 @@ def close_to_resume(
     for call in open_calls(events, invocation_id):
         if declares_idempotent(call):
             repeats.append(repeat(call))
-            seals.append(seal(call, "repeated", timestamp=now))
+            seals.append(seal(call, "repeated"))
         else:
-            seals.append(seal(call, "unknown", timestamp=now))
+            seals.append(seal(call, "unknown"))
     return seals, repeats
 
 
 def close_for_good(
-    events: Sequence[Event], invocation_ids: Iterable[str], reason: SealReason, *, now: float
+    events: Sequence[Event], invocation_ids: Iterable[str], reason: SealReason
 ) -> list[Event]:
     """Seals for the open calls of turns that will not go on."""
     return [
-        seal(call, reason, timestamp=now)
+        seal(call, reason)
         for invocation_id in invocation_ids
         for call in open_calls(events, invocation_id)
     ]

@@ -28,10 +28,18 @@ class GiveUp:
 class RetryPolicy(RetryRecord):
     """When a failed attempt is tried again, and how long to wait before it."""
 
-    def decide(self, failure: Failure, *, retries: int, elapsed_s: float) -> Retry | GiveUp:
+    def decide(
+        self,
+        failure: Failure,
+        *,
+        retries: int,
+        elapsed_s: float,
+        time_limit_s: float | None = None,
+    ) -> Retry | GiveUp:
         """Decide after `retries` retries have been made and `elapsed_s` seconds have gone by.
 
-        A `Retry-After` longer than the computed delay is honoured as it is.
+        A `Retry-After` longer than the computed delay is honoured as it is, unless the wait would
+        end after the policy's time budget or the turn's own `time_limit_s`.
         """
         state = _call_state(failure, attempt=retries + 1)
         if not self._condition(state):
@@ -39,8 +47,9 @@ class RetryPolicy(RetryRecord):
         if self._stop(state):
             return GiveUp(retries_exhausted=True)
         delay = self._wait(state)
-        if self.time_budget_s is not None and elapsed_s + delay > self.time_budget_s:
-            return GiveUp(retries_exhausted=True)
+        for budget_s in (self.time_budget_s, time_limit_s):
+            if budget_s is not None and elapsed_s + delay > budget_s:
+                return GiveUp(retries_exhausted=True)
         return Retry(delay_s=delay)
 
     @cached_property

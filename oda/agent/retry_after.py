@@ -26,8 +26,10 @@ def retry_after_seconds(error: BaseException, now: float) -> float | None:
 
 def _headers_of(error: BaseException) -> Iterator[Mapping[str, str]]:
     response = getattr(error, "response", None)
+    original = getattr(error, "original_exception", None)
     for headers in (
         getattr(error, "litellm_response_headers", None),
+        getattr(original, "litellm_response_headers", None),
         getattr(response, "headers", None),
         getattr(error, "headers", None),
     ):

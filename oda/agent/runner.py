@@ -10,9 +10,10 @@ from google.adk.events import Event
 from google.adk.runners import Runner as AdkRunner
 from google.genai.types import Content
 
+from oda.agent.attempt import RunAttempt
 from oda.agent.limits import TurnLimits
 from oda.agent.retry import RetryPolicy
-from oda.agent.turn_loop import RunAttempt, TurnLoop
+from oda.agent.turn_loop import TurnLoop
 from oda.clock import Clock, SystemClock
 
 

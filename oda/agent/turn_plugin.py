@@ -18,12 +18,16 @@ from google.adk.plugins.base_plugin import BasePlugin
 from google.adk.sessions import Session
 from google.genai.types import Content, Part
 
+from oda.agent.failure import ModelReportedError
 from oda.agent.limits import TurnLimits, Usage
 from oda.agent.model import NOT_CONFIGURED
-from oda.agent.resume import Repeat
+from oda.agent.resume import Repeat, close_for_good, is_error
 from oda.tools.idempotency import IDEMPOTENT_TOOLS, is_idempotent
 
 SessionKey = tuple[str, str, str]
+
+_SET_BY_ADK = frozenset({"MODEL_RETURNED_NO_CONTENT"})
+"""Error codes of model answers that ADK sets after the model callbacks."""
 
 
 @dataclass
@@ -33,11 +37,14 @@ class TurnScope:
     limits: TurnLimits = field(default_factory=TurnLimits)
     usage: Usage = field(default_factory=Usage)
     invocation_id: str | None = None
+    """Chosen before the turn begins; None only while ADK looks up which call a message answers."""
     begun: bool = False
     """Whether a run has come so far that its message is stored."""
     repeats: list[Repeat] = field(default_factory=list)
     idempotent_tools: dict[str, frozenset[str]] = field(default_factory=dict)
     """By agent name: the tools it was last offered that are declared idempotent."""
+    reported: set[str] = field(default_factory=set)
+    """Error codes with which models have answered."""
 
 
 class TurnPlugin(BasePlugin):
@@ -59,9 +66,21 @@ class TurnPlugin(BasePlugin):
             if self._scopes.get(session) is scope:
                 del self._scopes[session]
 
+    async def on_user_message_callback(
+        self, *, invocation_context: InvocationContext, user_message: Content
+    ) -> None:
+        """Called before the message is stored: it gets the turn's id, and clean ground."""
+        scope = self._scope(invocation_context.session)
+        if scope is None:
+            return
+        if scope.invocation_id is None:
+            scope.invocation_id = invocation_context.invocation_id
+        else:
+            invocation_context.invocation_id = scope.invocation_id
+        await _close_other_turns(invocation_context, scope.invocation_id)
+
     async def before_run_callback(self, *, invocation_context: InvocationContext) -> None:
         if scope := self._scope(invocation_context.session):
-            scope.invocation_id = invocation_context.invocation_id
             scope.begun = True
 
     async def before_agent_callback(
@@ -99,6 +118,8 @@ class TurnPlugin(BasePlugin):
             return
         if scope := self._scope(callback_context.session):
             scope.usage.model_calls += 1
+            if llm_response.error_code:
+                scope.reported.add(llm_response.error_code)
 
     async def on_model_error_callback(
         self, *, callback_context: CallbackContext, llm_request: LlmRequest, error: Exception
@@ -109,15 +130,33 @@ class TurnPlugin(BasePlugin):
     async def on_event_callback(
         self, *, invocation_context: InvocationContext, event: Event
     ) -> None:
+        """Called before an event is stored.
+
+        Raises:
+            ModelReportedError: the event is a model's failure. ADK would store it and go on, with
+                the next agent of a sequence for example.
+        """
         scope = self._scope(invocation_context.session)
         if scope is None or event.partial:
             return
         if event.usage_metadata:
             scope.usage.add(event.id, event.model_version, event.usage_metadata)
+        if is_error(event) and event.error_code in scope.reported | _SET_BY_ADK:
+            raise ModelReportedError(event.error_code or "", event.error_message)
         _record_idempotent_calls(event, scope.idempotent_tools.get(event.author, frozenset()))
 
     def _scope(self, session: Session) -> TurnScope | None:
         return self._scopes.get((session.app_name, session.user_id, session.id))
+
+
+async def _close_other_turns(context: InvocationContext, invocation_id: str) -> None:
+    """Seal the calls that interrupted turns have left open; ADK would drop them in silence."""
+    events = context.session.events
+    others = dict.fromkeys(
+        event.invocation_id for event in events if event.invocation_id != invocation_id
+    )
+    for seal in close_for_good(events, others, "unknown"):
+        await context.session_service.append_event(context.session, seal)
 
 
 def put_node_input_before_its_record(

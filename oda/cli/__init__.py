@@ -1,4 +1,4 @@
-"""The command line of `oda`. Importing it is cheap: commands import what they need when they run."""
+"""The command line of `oda`. Commands import what they need when they run."""
 
 
 def main() -> None:

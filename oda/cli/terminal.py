@@ -5,14 +5,17 @@ import os
 import sys
 import traceback
 import warnings
-from typing import NoReturn, TextIO
+from io import TextIOWrapper
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
 
 import typer
 
 from oda.cli.exit_code import ExitCode
 from oda.errors import OdaError
 
-_DEBUG = "ODA_LOG_LEVEL=debug"
+if TYPE_CHECKING:
+    from oda.settings import Settings
 
 
 def run() -> NoReturn:
@@ -20,13 +23,13 @@ def run() -> NoReturn:
     from oda.cli.app import app
 
     silence_warnings()
-    tolerate_encodings()
+    _tolerate_encodings()
     try:
-        code = app(standalone_mode=False) or ExitCode.OK
+        code: int = app(standalone_mode=False) or ExitCode.OK
     except Exception as error:
         code = report(error)
     if code == ExitCode.INTERRUPTED:
-        leave_at_once(code)
+        _leave_at_once(code)
     sys.exit(code)
 
 
@@ -37,21 +40,29 @@ def report(error: Exception) -> ExitCode:
     elif isinstance(error, typer.TyperException):
         text, code = _usage(error), ExitCode.NOT_STARTED
     else:
-        text = f"unexpected {type(error).__name__}: {error} (set {_DEBUG} to see where)"
+        text = f"{type(error).__name__}: {error} (set ODA_LOG_LEVEL=debug to see where)"
         code = ExitCode.INTERNAL
     if debugging():
         traceback.print_exception(error)
-    print("error:", " ".join(text.split()), file=sys.stderr)
+    if text:
+        print("error:", " ".join(text.split()), file=sys.stderr)
     return code
 
 
-def silence_warnings() -> None:
-    """Keep Python's warnings, which are for developers, off the terminal.
+def load_settings(*, agents_dir: Path | None) -> "Settings":
+    """The settings of a command that talks with a person, with logs set up.
 
-    `python -W`, `PYTHONWARNINGS` and the log level `debug` bring them back.
+    Logs would disturb what it shows, so there are none unless the log level is set.
+
+    Raises:
+        ConfigurationError: a setting is wrong.
     """
-    if not sys.warnoptions:
-        warnings.simplefilter("ignore")
+    from oda.settings import Settings
+
+    settings = Settings.load(agents_dir=agents_dir)
+    chosen = "log_level" in settings.model_fields_set
+    set_up_logging(settings.log_level if chosen else "critical", settings.log_format)
+    return settings
 
 
 def set_up_logging(level: str, log_format: str) -> None:
@@ -69,26 +80,38 @@ def set_up_logging(level: str, log_format: str) -> None:
         logging.captureWarnings(True)
 
 
+def silence_warnings() -> None:
+    """Keep Python's warnings, which are for developers, off the terminal.
+
+    `python -W`, `PYTHONWARNINGS` and the log level `debug` bring them back.
+    """
+    if not sys.warnoptions:
+        warnings.simplefilter("ignore")
+
+
 def debugging() -> bool:
     """Whether the log level is `debug`."""
     return logging.getLogger().isEnabledFor(logging.DEBUG)
 
 
-def tolerate_encodings() -> None:
+def _usage(error: typer.TyperException) -> str:
+    message = error.format_message().rstrip(".")
+    if not message:  # the command was given without anything, and its help has been shown
+        return ""
+    context = getattr(error, "ctx", None)
+    command = context.command_path if context is not None else "oda"
+    return f"{message} (see `{command} --help`)"
+
+
+def _tolerate_encodings() -> None:
     """Let a terminal that lacks a character show another one instead of ending the command."""
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, TextIO) and hasattr(stream, "reconfigure"):
+        if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")
 
 
-def leave_at_once(code: ExitCode) -> NoReturn:
+def _leave_at_once(code: int) -> NoReturn:
     """End the process without waiting for threads, in which an interrupted tool may still run."""
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(code)
-
-
-def _usage(error: typer.TyperException) -> str:
-    context = getattr(error, "ctx", None)
-    command = context.command_path if context is not None else "oda"
-    return f"{error.format_message().rstrip('.')} (see `{command} --help`)"

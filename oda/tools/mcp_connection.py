@@ -12,11 +12,11 @@ from typing import Final, TextIO, TypeVar
 
 from google.adk.tools.mcp_tool.mcp_session_manager import MCPSessionManager
 from mcp import ClientSession, MCPError
-from mcp.types import CONNECTION_CLOSED, PaginatedRequestParams, Tool
+from mcp.types import CONNECTION_CLOSED, INVALID_REQUEST, PaginatedRequestParams, Tool
 
 from oda.config import AnyMcpServerRecord
 from oda.errors import UnavailableError
-from oda.tools.mcp_link import Link, session_forgotten
+from oda.tools.mcp_link import Link
 from oda.tools.mcp_parameters import connection_params
 
 T = TypeVar("T")
@@ -110,9 +110,12 @@ class Connection(MCPSessionManager):
         try:
             return await self._request(link, session, send, limit_s)
         except MCPError as error:
-            if not session_forgotten(error):
+            if error.code != INVALID_REQUEST:
                 raise
-            link.end()
+            link.doubt()
+            if await link.settled() is not None:
+                raise
+        # A restarted HTTP server refuses what belongs to a session that it does not know.
         link, session = await self._open()
         return await self._request(link, session, send, limit_s)
 
@@ -131,12 +134,16 @@ class Connection(MCPSessionManager):
             if not limit.expired():
                 raise
             link.doubt()
-            raise self._outcome_unknown(f"no answer within {limit_s:g} s") from None
+            raise OutcomeUnknownError(
+                f"MCP server {self.server!r} did not answer within {limit_s:g} s"
+            ) from None
         except MCPError as error:
             if error.code != CONNECTION_CLOSED:
                 raise
             link.doubt()
-            raise self._outcome_unknown("the connection was lost") from error
+            raise OutcomeUnknownError(
+                f"the connection to MCP server {self.server!r} was lost during the call"
+            ) from error
         finally:
             self._requests -= 1
             self.last_used = self._clock()
@@ -200,9 +207,6 @@ class Connection(MCPSessionManager):
 
     def _unavailable(self, reason: str) -> UnavailableError:
         return UnavailableError(f"MCP server {self.server!r} is not available: {reason}")
-
-    def _outcome_unknown(self, reason: str) -> OutcomeUnknownError:
-        return OutcomeUnknownError(f"MCP server {self.server!r} gave no answer: {reason}")
 
 
 async def _all_tools(session: ClientSession) -> Sequence[Tool]:

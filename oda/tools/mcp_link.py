@@ -10,7 +10,7 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from typing import Any, Final
 
 from mcp import ClientSession, MCPError
-from mcp.types import CONNECTION_CLOSED, INVALID_REQUEST, Tool, ToolListChangedNotification
+from mcp.types import CONNECTION_CLOSED, METHOD_NOT_FOUND, Tool, ToolListChangedNotification
 
 from oda.telemetry import get_logger
 
@@ -151,19 +151,15 @@ class Link:
             self.tools = None
 
 
-def session_forgotten(error: MCPError) -> bool:
-    """Whether a server says over HTTP that it does not know the session; it has done nothing."""
-    return error.code == INVALID_REQUEST and error.message == "Session terminated"
-
-
 async def _answers_ping(session: ClientSession) -> bool:
+    """Whether the server is there and, over HTTP, still knows the session."""
     try:
         async with asyncio.timeout(PONG_S):
             await session.send_ping()
     except TimeoutError:
         return False
     except MCPError as error:
-        return error.code != CONNECTION_CLOSED and not session_forgotten(error)
+        return error.code == METHOD_NOT_FOUND
     return True
 
 

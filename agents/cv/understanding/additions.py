@@ -1,20 +1,21 @@
 """Understanding what is to be added: commands, statements of fact, and answers to a question."""
 
 import re
+from dataclasses import replace
 
-from mcp_tools.resume import Section, field_kind
+from mcp_tools.resume import Section
 
 from .canvas import Canvas
 from .commands import CommandHit
+from .details import understand_detail
 from .fields import Fields, extract
 from .message import Message
 from .outline import Outline
-from .pointing import take_names, take_ordinals
-from .recognition import Asked, Intent, Recognition
-from .sections import Noun, find_nouns, find_statement, labels_by_section, main_noun
+from .recognition import Intent, Recognition
+from .sections import Noun, find_nouns, find_statement, labelled_section, main_noun
 from .vocabulary import section_facts, vocabulary
 
-_CERTAIN, _CLEAR, _LIKELY, _GUESS = 0.95, 0.85, 0.7, 0.55
+_CERTAIN, _CLEAR, _GUESS = 0.95, 0.85, 0.55
 
 
 def understand_addition(
@@ -25,7 +26,7 @@ def understand_addition(
     canvas.take(command.begin, command.stop if command.heads else command.begin)
     _take_inner_verb(canvas, command)
     noun = _noun(canvas)
-    if detail := _detail(message, command, noun, outline):
+    if detail := understand_detail(message, command, outline):
         return detail
     section = noun.section if noun else None
     confidence = _CERTAIN
@@ -51,25 +52,12 @@ def understand_statement(message: Message) -> Recognition | None:
     statement = find_statement(message)
     if statement is None:
         return None
-    fields = extract(canvas, statement[0])
-    return _added(fields, _CLEAR) if fields.data else None
-
-
-def understand_answer(message: Message, asked: Asked) -> Recognition | None:
-    """Understand a message as the answer to what was asked; `None` if it is none."""
-    fields = extract(Canvas(message), asked.section, wanted=asked.fields)
-    if not fields.data and not fields.problems:
-        return None
-    answer = _added(fields, _CLEAR)
-    return Recognition(
-        intent=Intent.ADD,
-        section=asked.section,
-        data=answer.data,
-        others=answer.others,
-        problems=answer.problems,
-        confidence=answer.confidence,
-        answers=True,
-    )
+    section = statement[0]
+    fields = extract(canvas, section)
+    stated = _added(fields, _CLEAR)
+    if section == "basics":
+        stated = replace(stated, intent=Intent.UPDATE)
+    return stated if fields.data or fields.problems else None
 
 
 def missing_fields(section: Section, data: object) -> tuple[str, ...]:
@@ -81,17 +69,13 @@ def missing_fields(section: Section, data: object) -> tuple[str, ...]:
 def _added(fields: Fields, confidence: float) -> Recognition:
     return Recognition(
         intent=Intent.ADD,
-        section=_retyped(fields),
+        section=fields.section,
         data=fields.data,
         others=tuple(fields.others),
         missing_fields=missing_fields(fields.section, fields.data),
         problems=tuple(fields.problems),
         confidence=confidence,
     )
-
-
-def _retyped(fields: Fields) -> Section:
-    return fields.section
 
 
 def _noun(canvas: Canvas) -> Noun | None:
@@ -124,9 +108,8 @@ def _introducing(canvas: Canvas, nouns: list[Noun]) -> Noun | None:
 
 def _by_content(canvas: Canvas) -> Section | None:
     """Guess the section from the names of fields and the looks of values."""
-    by_section = labels_by_section(canvas)
-    if by_section:
-        return next(iter(by_section))
+    if named := labelled_section(canvas, basics=True):
+        return named
     kinds = {token.kind for token in canvas.message.tokens}
     if kinds & {"email", "phone"}:
         return "basics"
@@ -134,13 +117,4 @@ def _by_content(canvas: Canvas) -> Section | None:
     for section, words in vocabulary().sections.items():
         if any(look.fullmatch(text) for look in words.looks.values() for text in rest):
             return section
-    return None
-
-
-def _detail(
-    message: Message, command: CommandHit, noun: Noun | None, outline: Outline
-) -> Recognition | None:
-    """Understand "add a highlight to my Google job: …": a value for a field of an entry."""
-    canvas = Canvas(message)
-    canvas.take(0, command.stop)
     return None

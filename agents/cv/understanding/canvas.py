@@ -12,20 +12,27 @@ _TRIM = DELIMITERS + " \t()[]-–—~:\"'"
 class Canvas:
     """A message's text; `take` blanks what is understood so that nothing finds it twice."""
 
-    def __init__(self, message: Message, begin: int = 0, stop: int | None = None) -> None:
-        """Only `begin:stop` of the message is worked on; the rest counts as taken."""
-        stop = len(message.text) if stop is None else stop
-        after = len(message.text) - stop
+    def __init__(self, message: Message) -> None:
         self.message = message
-        self.text = TAKEN * begin + message.text[begin:stop] + TAKEN * after
+        self.text = message.text
 
     def take(self, begin: int, stop: int) -> None:
         """Blank a part."""
         self.text = self.text[:begin] + TAKEN * (stop - begin) + self.text[stop:]
 
-    def take_all(self, pattern: re.Pattern[str]) -> None:
-        """Blank every match of a pattern."""
-        self.text = pattern.sub(lambda match: TAKEN * len(match[0]), self.text)
+    def until(self, stop: int) -> "Canvas":
+        """Return a copy in which everything from `stop` on is taken."""
+        copy = Canvas(self.message)
+        copy.text = self.text[:stop] + TAKEN * (len(self.text) - stop)
+        return copy
+
+    def copy(self) -> "Canvas":
+        """Return a canvas that can be worked on apart from this one."""
+        return self.until(len(self.text))
+
+    def has(self, begin: int, stop: int) -> bool:
+        """Tell whether nothing has been taken at a place."""
+        return TAKEN not in self.text[begin:stop]
 
     def value(self, begin: int, stop: int) -> str:
         """Return the words at a place as a value."""

@@ -46,16 +46,19 @@ class Fields:
         return True
 
 
-def extract(canvas: Canvas, section: Section, *, wanted: tuple[str, ...] = ()) -> Fields:
+def extract(
+    canvas: Canvas, section: Section, *, wanted: tuple[str, ...] = (), changing: bool = False
+) -> Fields:
     """Take everything from a canvas that is about an entry of a section.
 
     `wanted` are the fields that the person was asked for; unmarked words fill them first.
+    `changing` allows for words of change between a field and its value.
     """
     fields = Fields(section)
-    for found in list(find_labelled(canvas, section)):
+    for found in list(find_labelled(canvas, section, changing=changing)):
         put_words(fields, canvas, found.field, found.value, found.stop)
         canvas.take(found.begin, found.stop)
-    _take_tokens(fields, canvas)
+    take_tokens(fields, canvas)
     _take_frames(fields, canvas)
     if fields.facts.listed:
         _take_list(fields, canvas)
@@ -109,14 +112,15 @@ def _put_named_date(fields: Fields, name: str, when: When, said: str) -> None:
         fields.data[name] = when.point or when.end or when.start
 
 
-def _take_tokens(fields: Fields, canvas: Canvas) -> None:
+def take_tokens(fields: Fields, canvas: Canvas) -> None:
+    """Take the addresses, numbers and dates that the section has a field for."""
     takers: dict[str, Callable[[Token], bool]] = {
         "email": lambda token: fields.put("email", token.text),
         "phone": lambda token: fields.put("phone", token.text),
         "url": lambda token: fields.put("url", token.text),
     }
     for token in canvas.message.tokens:
-        if canvas.text[token.begin : token.stop] != canvas.message.text[token.begin : token.stop]:
+        if not canvas.has(token.begin, token.stop):
             continue
         if token.when and field_kind(fields.section, fields.facts.date or "startDate"):
             put_when(fields, token.when, token.text)

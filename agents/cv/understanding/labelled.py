@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
+from itertools import zip_longest
 from mcp_tools.resume import Section
 
 from .canvas import Canvas
@@ -15,6 +16,7 @@ _LINK_AT_END = re.compile(
     r"(?:\s|[,;、]|并且|并|而且|同时|和|与|把|将|然后|我的|的|\b(?:and|with|my|the|its|also|then)\b)+$",
     re.IGNORECASE,
 )
+_LONG_FIELDS = ("highlights", "keywords", "courses", "location")
 _DATED = re.compile(r".*(?:[Dd]ate|period)$")
 
 
@@ -39,13 +41,16 @@ class Labelled:
     stop: int
 
 
-def find_labels(canvas: Canvas, section: Section) -> list[Label]:
-    """Return every name of a field of a section, and whether a value seems to follow."""
+def find_labels(canvas: Canvas, section: Section, *, changing: bool = False) -> list[Label]:
+    """Return every name of a field of a section, and whether a value seems to follow.
+
+    In a message that changes something, "to" connects a field and its value as well.
+    """
     found: list[Label] = []
     for match in vocabulary().sections[section].labels.finditer(canvas.text):
         if _inside_word(canvas.text, match):
             continue
-        connector = _connectors().match(canvas.text, match.end())
+        connector = _connectors(changing).match(canvas.text, match.end())
         value = connector.end() if connector else match.end()
         found.append(
             Label(field_of(match), match.start(), match.end(), value, connector is not None)
@@ -53,10 +58,13 @@ def find_labels(canvas: Canvas, section: Section) -> list[Label]:
     return found
 
 
-def find_labelled(canvas: Canvas, section: Section) -> Iterator[Labelled]:
+def find_labelled(
+    canvas: Canvas, section: Section, *, changing: bool = False
+) -> Iterator[Labelled]:
     """Yield the fields whose values the message gives, in order."""
-    labels = [label for label in find_labels(canvas, section) if _has_value(canvas, label)]
-    for label, following in zip(labels, [*labels[1:], None], strict=True):
+    found = find_labels(canvas, section, changing=changing)
+    labels = [label for label in found if _has_value(canvas, label, changing=changing)]
+    for label, following in zip_longest(labels, labels[1:]):
         limit = following.begin if following else len(canvas.text)
         stop = value_end(canvas, section, label.field, label.value, limit)
         if canvas.text[label.value : stop].strip(DELIMITERS + " "):
@@ -65,6 +73,9 @@ def find_labelled(canvas: Canvas, section: Section) -> Iterator[Labelled]:
 
 def value_end(canvas: Canvas, section: Section, field: str, begin: int, limit: int) -> int:
     """Return where a value ends: at a delimiter, for prose at the end of the sentence."""
+    begin += len(canvas.text[begin:limit]) - len(canvas.text[begin:limit].lstrip())
+    if _DATED.match(field) and (token := canvas.message.token_at(begin)):
+        return token.stop
     end = _prose_end() if _is_long(section, field) else _words_end()
     match = end.search(canvas.text, begin + 1, limit)
     stop = match.start() if match else limit
@@ -74,7 +85,7 @@ def value_end(canvas: Canvas, section: Section, field: str, begin: int, limit: i
 
 @cache
 def _words_end() -> re.Pattern[str]:
-    return re.compile(f"[{DELIMITERS}]")
+    return re.compile(f"[{DELIMITERS}]|{token_pattern('date')}|{token_pattern('span')}")
 
 
 @cache
@@ -85,21 +96,23 @@ def _prose_end() -> re.Pattern[str]:
 
 
 def _is_long(section: Section, field: str) -> bool:
-    return field in (section_facts()[section].prose, "highlights", "keywords", "courses")
+    return field in (section_facts()[section].prose, *_LONG_FIELDS)
 
 
-def _has_value(canvas: Canvas, label: Label) -> bool:
+def _has_value(canvas: Canvas, label: Label, *, changing: bool) -> bool:
     rest = canvas.text[label.value :]
     if not rest.strip() or rest.lstrip()[0] in DELIMITERS:
         return False
     if label.connected:
         return True
+    token = canvas.message.token_at(label.value + len(rest) - len(rest.lstrip()))
     if _DATED.match(label.field):
-        token = canvas.message.token_at(label.value + len(rest) - len(rest.lstrip()))
         return token is not None and token.when is not None
     before = canvas.text[: label.begin].rstrip()
-    at_start = not before or before[-1] in DELIMITERS + "("
-    return at_start and not _PREPOSITION.match(rest)
+    opens = not before or before[-1] in DELIMITERS + "(:" or (changing and token is not None)
+    if changing and label.field in ("level", "fluency"):
+        opens = opens or vocabulary().grades.match(rest.lstrip()) is not None
+    return opens and not _PREPOSITION.match(rest)
 
 
 def _inside_word(text: str, match: re.Match[str]) -> bool:
@@ -111,5 +124,9 @@ def _inside_word(text: str, match: re.Match[str]) -> bool:
 
 
 @cache
-def _connectors() -> re.Pattern[str]:
-    return re.compile(rf"\s*(?:{vocabulary().connectors.is_.pattern})\s*", re.IGNORECASE)
+def _connectors(changing: bool) -> re.Pattern[str]:
+    connectors = vocabulary().connectors
+    patterns = [connectors.becomes.pattern, connectors.is_.pattern]
+    if changing:
+        patterns[1:1] = [form.pattern for form in connectors.to]
+    return re.compile(rf"\s*(?:{'|'.join(patterns)})\s*", re.IGNORECASE)

@@ -46,7 +46,7 @@ def take_names(canvas: Canvas, outline: Outline) -> tuple[str, ...]:
     """
     names: list[str] = []
     for mention in outline.mentions(canvas.text):
-        if canvas.text[mention.begin : mention.stop].strip("\x1f"):
+        if canvas.has(mention.begin, mention.stop):
             names.append(canvas.value(mention.begin, mention.stop))
             canvas.take(mention.begin, mention.stop)
     filler = vocabulary().references.filler

@@ -8,6 +8,7 @@ from mcp_tools.resume import Section
 from .canvas import Canvas
 from .labelled import Label, find_labels
 from .message import Message
+from .outline import Outline
 from .vocabulary import TAKEN, vocabulary
 
 BY_PRECEDENCE: tuple[Section, ...] = (
@@ -85,6 +86,15 @@ def main_noun(canvas: Canvas, nouns: Sequence[Noun], *, last: bool) -> Noun | No
     return max(order, key=lambda noun: _clarity(canvas, noun))
 
 
+def mask_mentions(canvas: Canvas, outline: Outline) -> Canvas:
+    """Return a copy of a canvas without the titles of existing entries."""
+    copy = canvas.copy()
+    for mention in outline.mentions(canvas.text):
+        if canvas.has(mention.begin, mention.stop):
+            copy.take(mention.begin, mention.stop)
+    return copy
+
+
 def find_statement(message: Message) -> tuple[Section, int] | None:
     """Return the section that a sentence without a command adds to, and where it starts to."""
     found = [
@@ -132,3 +142,14 @@ def _clarity(canvas: Canvas, noun: Noun) -> int:
 def _ends_with_word(text: str, words: Sequence[str]) -> bool:
     last = text.lower().rsplit(" ", 1)[-1]
     return any(last == word or (not word.isascii() and text.endswith(word)) for word in words)
+
+
+def labelled_section(canvas: Canvas, *, basics: bool) -> Section | None:
+    """Return the section whose field a text names by the longest name, `basics` only if allowed."""
+    lengths = {
+        section: max(label.stop - label.begin for label in labels)
+        for section, labels in labels_by_section(canvas).items()
+        if basics or section != "basics"
+    }
+    longest = max(lengths.values(), default=0)
+    return next((section for section, length in lengths.items() if length == longest), None)

@@ -44,7 +44,7 @@ _ABBREVIATIONS = {
     "<when>": _WHEN,
     **{f"<{kind}>": token_pattern(kind) for kind in TOKEN_KINDS},
 }
-_SENTENCE_FORMS = ("frames", "states", "creative", "spoken")
+_SENTENCE_FORMS = ("frames", "states", "creative", "spoken", "joiners", "lead_ins", "grades")
 """Keys whose patterns say themselves where words begin and end."""
 _LOADER: type[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
@@ -118,7 +118,7 @@ class Connectors(_Part):
 
     is_: Words
     becomes: Words
-    to: Words
+    to: Forms
     correction: Words
 
 
@@ -158,12 +158,13 @@ class TimeWords(_Part):
 class SectionWords(_Part):
     """How people speak about a section.
 
-    `states` are sentences that add to it without a command; `frames` find fields by the words
-    around them, `looks` by the value itself.
+    `states` are sentences that add to it without a command, `asks` questions about a field or
+    (`all`) the section; `frames` find fields by the words around them, `looks` by the value itself.
     """
 
     nouns: Words
     labels: FieldWords
+    asks: FieldWords = _NONE
     states: Words = _NONE
     frames: Forms = ()
     looks: Mapping[str, Words] = {}

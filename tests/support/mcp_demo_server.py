@@ -34,7 +34,7 @@ def process_id() -> int:
 
 
 @server.tool()
-def header(name: str, ctx: Context) -> str:  # type: ignore[type-arg]
+def header(name: str, ctx: Context) -> str:
     """A header of the request."""
     return (ctx.headers or {}).get(name, "")
 
@@ -61,10 +61,16 @@ def fail() -> str:
     raise ToolError("the printer is out of paper")
 
 
+def grown() -> str:
+    """Not there from the beginning."""
+    return "here"
+
+
 @server.tool()
-def grow() -> str:
+async def grow(ctx: Context) -> str:
     """Offer one more tool from now on, and tell the client."""
-    server.add_tool(lambda: "here", name="grown", description="New.")
+    server.add_tool(grown)
+    await ctx.session.send_tool_list_changed()
     return "grown"
 
 

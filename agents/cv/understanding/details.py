@@ -1,0 +1,95 @@
+"""Understanding "add a highlight to my Google job: …": a value for one field of an entry."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from mcp_tools.resume import Section, field_kind
+
+from .canvas import Canvas
+from .commands import CommandHit
+from .fields import Fields, put_words
+from .labelled import Label, find_labels
+from .message import Message
+from .outline import Outline
+from .pointing import take_ordinals
+from .recognition import Intent, Recognition, Target
+from .sections import BY_PRECEDENCE, find_nouns, mask_mentions
+
+_CLEAR = 0.9
+_COLON = re.compile(r"\s*[:=]\s*")
+_TO_ENTRY = re.compile(r"\s+(?:to|for|in|on|under)\s+(?:the|my)\s|到", re.IGNORECASE)
+_TO_FIELD = re.compile(r"(?:\b(?:to|in|under)(?:\s+(?:the|my|its))?|到|进|的)\s*$", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class _Detail:
+    """A field that is added to, and where its value stands."""
+
+    section: Section
+    label: Label
+    begin: int
+    stop: int
+
+
+def understand_detail(
+    message: Message, command: CommandHit, outline: Outline
+) -> Recognition | None:
+    """Understand a message that adds to a field of an entry; `None` if it adds an entry."""
+    canvas = Canvas(message)
+    canvas.take(command.begin, command.stop)
+    detail = next(_details(canvas, command, outline), None)
+    if detail is None:
+        return None
+    fields = Fields(detail.section)
+    put_words(fields, canvas, detail.label.field, detail.begin, detail.stop)
+    canvas = Canvas(message)
+    canvas.take(detail.label.begin, detail.label.stop)
+    canvas.take(detail.begin, detail.stop)
+    target = _target(canvas, outline, detail.section)
+    listed = field_kind(detail.section, detail.label.field) == "list"
+    if not (target or listed) or not (fields.data or fields.problems):
+        return None
+    return Recognition(
+        intent=Intent.ADD,
+        section=detail.section,
+        data=fields.data,
+        fields=(detail.label.field,),
+        target=target,
+        problems=tuple(fields.problems),
+        confidence=_CLEAR,
+    )
+
+
+def _details(canvas: Canvas, command: CommandHit, outline: Outline) -> Iterator[_Detail]:
+    visible = mask_mentions(canvas, outline)
+    nouns = find_nouns(visible)
+    mentioned = (m.place.section for m in outline.mentions(canvas.text))
+    sections = dict.fromkeys((*(noun.section for noun in nouns), *mentioned, *BY_PRECEDENCE))
+    for section in sections:
+        for label in find_labels(visible, section) if section != "basics" else ():
+            if any(label.begin < noun.stop and noun.begin < label.stop for noun in nouns):
+                continue
+            if canvas.trimmed(command.stop, label.begin) is None:
+                yield _Detail(section, label, *_place_after(canvas, label))
+            elif field_kind(section, label.field) == "list" and (
+                to := _TO_FIELD.search(canvas.text, command.stop, label.begin)
+            ):
+                yield _Detail(section, label, command.stop, to.start())
+
+
+def _place_after(canvas: Canvas, label: Label) -> tuple[int, int]:
+    """Return where a value stands whose label comes right after the verb."""
+    if colon := _COLON.search(canvas.text, label.stop):
+        return colon.end(), len(canvas.text)
+    ends = [match.start() for match in _TO_ENTRY.finditer(canvas.text, label.stop)]
+    return label.stop, ends[-1] if ends else len(canvas.text)
+
+
+def _target(canvas: Canvas, outline: Outline, section: Section) -> Target:
+    names = tuple(
+        canvas.value(mention.begin, mention.stop)
+        for mention in outline.mentions(canvas.text)
+        if mention.place.section == section and canvas.has(mention.begin, mention.stop)
+    )
+    return replace(take_ordinals(canvas), names=tuple(dict.fromkeys(names)))

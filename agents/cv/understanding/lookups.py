@@ -1,0 +1,112 @@
+"""Understanding what is to be shown or taken away: which entries, which fields."""
+
+from dataclasses import replace
+
+from mcp_tools.resume import Section
+
+from .canvas import Canvas
+from .commands import CommandHit
+from .labelled import find_labels
+from .message import Message
+from .outline import Mention, Outline
+from .pointing import take_names, take_ordinals
+from .recognition import Intent, Recognition, Target
+from .sections import Noun, find_nouns, labelled_section, main_noun, mask_mentions
+from .vocabulary import field_of, vocabulary
+
+_CERTAIN, _CLEAR, _LIKELY, _NOTHING = 0.95, 0.85, 0.65, 0.3
+
+
+def understand_lookup(message: Message, command: CommandHit, outline: Outline) -> Recognition:
+    """Understand a message that reads or deletes a section, entries, or fields of them."""
+    canvas = Canvas(message)
+    mentions = [m for m in outline.mentions(canvas.text) if m.begin >= _verb_end(command)]
+    section, fields = _take_question(canvas) if command.intent is Intent.READ else (None, ())
+    if command.heads:
+        canvas.take(command.begin, command.stop)
+    visible = mask_mentions(canvas, outline)
+    noun = main_noun(visible, find_nouns(visible), last=True)
+    section = section or _section(visible, noun, mentions)
+    if section and not fields:
+        fields = _take_fields(canvas, visible, section, noun)
+    names = tuple(canvas.value(m.begin, m.stop) for m in mentions if canvas.has(m.begin, m.stop))
+    for mention in mentions:
+        canvas.take(mention.begin, mention.stop)
+    target = take_ordinals(canvas)
+    if noun and section == noun.section:
+        canvas.take(noun.begin, noun.stop)
+    whole = vocabulary().references.whole.search(message.raw)
+    if whole:
+        canvas.take(*whole.span())
+    _take_verbs(canvas, command)
+    target = replace(target, names=(*names, *take_names(canvas, Outline())))
+    return Recognition(
+        intent=command.intent,
+        section=section,
+        fields=fields,
+        target=target,
+        confidence=_confidence(command, section, target, whole=whole is not None),
+    )
+
+
+def _verb_end(command: CommandHit) -> int:
+    return command.stop if command.heads else 0
+
+
+def _take_question(canvas: Canvas) -> tuple[Section | None, tuple[str, ...]]:
+    """Take a question like "where do I live" or "我叫什么"; return what it asks for."""
+    for section, words in vocabulary().sections.items():
+        if match := words.asks.search(canvas.text):
+            canvas.take(*match.span())
+            name = field_of(match)
+            return section, () if name == "all" else (name,)
+    return None, ()
+
+
+def _section(visible: Canvas, noun: Noun | None, mentions: list[Mention]) -> Section | None:
+    if noun and (mentions or find_labels(visible, noun.section)):
+        return noun.section
+    sections = [mention.place.section for mention in mentions]
+    if noun is None and sections:
+        return next((s for s in sections if find_labels(visible, s)), sections[0])
+    pointing = bool(take_ordinals(visible.copy()))
+    named = labelled_section(visible, basics=not pointing)
+    if noun is None or named == "basics":
+        return named
+    return noun.section
+
+
+def _take_fields(
+    canvas: Canvas, visible: Canvas, section: Section, noun: Noun | None
+) -> tuple[str, ...]:
+    """Take the names of fields, but for those that are part of the section's name."""
+    labels = [
+        label
+        for label in find_labels(visible, section)
+        if noun is None or not (noun.begin <= label.begin and label.stop <= noun.stop)
+    ]
+    for label in labels:
+        canvas.take(label.begin, label.stop)
+    return tuple(dict.fromkeys(label.field for label in labels))
+
+
+def _take_verbs(canvas: Canvas, command: CommandHit) -> None:
+    """Take the words of a command that stands inside the message."""
+    inside = vocabulary().commands[command.intent].inside
+    if command.heads:
+        return
+    match = inside.search(canvas.text)
+    while match and match[0]:
+        canvas.take(*match.span())
+        match = inside.search(canvas.text)
+
+
+def _confidence(
+    command: CommandHit, section: Section | None, target: Target, *, whole: bool
+) -> float:
+    if section:
+        return _CERTAIN if command.heads else _CLEAR
+    if whole:
+        return _CLEAR
+    pointed = bool(target) and (command.intent is Intent.DELETE or bool(target.ordinals))
+    return _LIKELY if pointed else _NOTHING

@@ -1,0 +1,75 @@
+"""The recogniser: what a message means, by rules. It decides nothing and touches nothing."""
+
+from dataclasses import replace
+from datetime import date
+
+from .additions import understand_addition, understand_statement
+from .answers import answers, understand_answer
+from .changes import understand_change
+from .commands import CommandHit, find_command, find_signal
+from .lookups import understand_lookup
+from .message import Message, prepare
+from .outline import Outline
+from .recognition import Asked, Intent, Recognition
+from .vocabulary import vocabulary
+
+_CERTAIN, _BARE_NOUN, _NOTHING = 0.95, 0.7, 0.2
+
+
+class IntentRecognizer:
+    """Recognises intents and extracts what a message says, in Chinese, English or both."""
+
+    def recognise(
+        self,
+        text: str,
+        *,
+        today: date,
+        outline: Outline | None = None,
+        asked: Asked | None = None,
+    ) -> Recognition:
+        """Return what a message means.
+
+        `outline` tells the names of the entries that there are, `asked` what the person was asked
+        for last, `today` what "last year" is.
+        """
+        message = prepare(text, today=today)
+        found = self._understood(message, outline or Outline(), asked)
+        return replace(
+            found,
+            language=message.language,
+            creative=vocabulary().creative.search(message.text) is not None,
+            corrects=vocabulary().connectors.correction.search(message.text) is not None,
+        )
+
+    def _understood(self, message: Message, outline: Outline, asked: Asked | None) -> Recognition:
+        if signal := find_signal(message):
+            return Recognition(signal=signal, confidence=_CERTAIN)
+        command = find_command(message)
+        if asked and answers(message, command, asked, outline):
+            if answer := understand_answer(message, command, asked):
+                return answer
+        if command is None:
+            return _without_command(message, outline)
+        match command.intent:
+            case Intent.UNDO:
+                return Recognition(intent=Intent.UNDO, confidence=_CERTAIN)
+            case Intent.ADD:
+                return understand_addition(message, command, outline)
+            case Intent.UPDATE:
+                return understand_change(message, command, outline)
+            case _:
+                return understand_lookup(message, command, outline)
+
+
+def _without_command(message: Message, outline: Outline) -> Recognition:
+    """Understand a statement of fact, a field with its value, or the bare name of a section."""
+    if stated := understand_statement(message):
+        return stated
+    start = CommandHit(Intent.UPDATE, 0, 0, heads=False)
+    changed = understand_change(message, start, outline)
+    if changed.data or changed.problems:
+        return changed
+    looked = understand_lookup(message, replace(start, intent=Intent.READ), outline)
+    if looked.section and not looked.target.names:
+        return replace(looked, confidence=_BARE_NOUN)
+    return Recognition(section=looked.section, confidence=_NOTHING)

@@ -1,0 +1,155 @@
+"""One attempt at a turn: it goes on from what the session holds of the turn by then."""
+
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from google.adk.agents.base_agent import BaseAgent
+from google.adk.agents.llm_agent import LlmAgent
+from google.adk.agents.run_config import RunConfig
+from google.adk.events import Event
+from google.adk.runners import Runner as AdkRunner
+from google.adk.sessions.base_session_service import GetSessionConfig
+from google.genai.types import Content
+
+from oda.agent import resume
+from oda.agent.adk_roots import takes_invocation_id
+from oda.agent.failure import ModelReportedError, NoContentError
+from oda.agent.history import History, StoredTurn
+from oda.agent.turn_plugin import TurnScope
+
+
+class RunAttempt(Protocol):
+    """`google.adk.runners.Runner.run_async`, or anything of its shape."""
+
+    def __call__(
+        self,
+        *,
+        user_id: str,
+        session_id: str,
+        invocation_id: str | None = None,
+        new_message: Content | None = None,
+        state_delta: dict[str, Any] | None = None,
+        run_config: RunConfig | None = None,
+    ) -> AsyncGenerator[Event, None]: ...
+
+
+@dataclass(frozen=True)
+class Work:
+    """What all attempts at a turn share."""
+
+    run: RunAttempt
+    runner: AdkRunner
+    history: History
+    run_config: RunConfig
+    scope: TurnScope
+    message: Content | None
+    """None when the turn's message is known to be stored."""
+    state_delta: dict[str, Any] | None
+
+
+class Attempt:
+    """One try. It is read once, through `events`."""
+
+    def __init__(self, work: Work, *, resuming: bool) -> None:
+        self._work = work
+        self._resuming = resuming
+        self._last: Event | None = None
+        self._reported: Event | None = None
+        self.partial_text = False
+        """Whether text has been shown that no complete event has followed yet."""
+
+    async def events(self) -> AsyncGenerator[Event, None]:
+        """Yield what a client may see; a failure's own error event is not that.
+
+        Raises:
+            Exception: why the attempt failed, also when that was reported rather than raised.
+        """
+        turn = await self._stored_turn() if self._resuming else None
+        ended = self._recorded_end(turn)
+        if ended and isinstance(self._work.runner.agent, LlmAgent):
+            for event in ended:  # ADK would ask the model again
+                yield event
+            return
+        async with aclosing(await self._start(turn)) as run:
+            async for event in run:
+                if self._note(event):
+                    yield event
+        if self._reported is not None:
+            raise ModelReportedError(self._reported.error_code or "", self._reported.error_message)
+        if self._is_silent():
+            if not ended and isinstance(self._work.runner.agent, BaseAgent):
+                raise NoContentError("The run ended without an answer.")
+            for event in ended:
+                yield event
+
+    async def _stored_turn(self) -> StoredTurn | None:
+        invocation_id = self._work.scope.invocation_id
+        return None if invocation_id is None else await self._work.history.of_turn(invocation_id)
+
+    def _recorded_end(self, turn: StoredTurn | None) -> Sequence[Event]:
+        if turn is None or self._to_send(turn) is not None:
+            return ()
+        return resume.recorded_end(turn.session.events, self._work.scope.invocation_id or "")
+
+    def _to_send(self, turn: StoredTurn | None) -> Content | None:
+        """The message, unless it is stored already."""
+        message, invocation_id = self._work.message, self._work.scope.invocation_id or ""
+        if turn is None or message is None:
+            return message
+        stored = resume.is_stored(turn.session.events, invocation_id, message)
+        return None if stored else message
+
+    async def _start(self, turn: StoredTurn | None) -> AsyncGenerator[Event, None]:
+        """Seal what is open in the turn and run ADK on it."""
+        work, invocation_id = self._work, self._work.scope.invocation_id
+        message = self._to_send(turn)
+        if turn is not None:
+            seals, work.scope.repeats = resume.close_to_resume(
+                turn.session.events, invocation_id or ""
+            )
+            await work.history.append(turn.session, seals)
+        _, user_id, session_id = work.history.key
+        return work.run(
+            user_id=user_id,
+            session_id=session_id,
+            invocation_id=invocation_id
+            if turn is not None or takes_invocation_id(work.runner.agent)
+            else None,
+            new_message=message,
+            state_delta=work.state_delta if message is not None else None,
+            run_config=self._config(turn),
+        )
+
+    def _config(self, turn: StoredTurn | None) -> RunConfig:
+        """The caller's configuration with a window in which the turn is whole."""
+        window = turn.window if turn is not None else self._work.history.recent_events
+        if window is None or self._work.run_config.get_session_config is not None:
+            return self._work.run_config
+        return self._work.run_config.model_copy(
+            update={"get_session_config": GetSessionConfig(num_recent_events=window)}
+        )
+
+    def _note(self, event: Event) -> bool:
+        """Take an event into account; whether it may be passed on."""
+        if resume.is_error(event):
+            self._reported = event
+            return False
+        if event.partial:
+            self.partial_text = self.partial_text or bool(resume.text_of(event))
+        elif resume.says_something(event):
+            self.partial_text = False
+            self._last = event
+            if resume.is_answer(event) or resume.is_waiting(event):
+                self._reported = None
+        return True
+
+    def _is_silent(self) -> bool:
+        """ADK ends some runs without an answer and without an error.
+
+        An empty streamed answer is one; a resumed run that has nothing left to do is another.
+        """
+        if isinstance(self._work.runner.agent, LlmAgent):
+            return self._last is None or not self._last.is_final_response()
+        return self._resuming and self._last is None

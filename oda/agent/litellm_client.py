@@ -1,0 +1,27 @@
+"""LiteLLM as ADK calls it, with an end to streams that only seem complete.
+
+LiteLLM (1.106) reports `stop` for a stream that ended without a finish reason, so half an answer
+would pass for a whole one. Its wrapper knows whether the provider sent one.
+"""
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+from google.adk.models.lite_llm import LiteLLMClient
+
+from oda.errors import IncompleteAnswerError
+
+
+class CheckedClient(LiteLLMClient):
+    """Raises `IncompleteAnswerError` at the end of a stream without a finish reason."""
+
+    async def acompletion(self, model: Any, messages: Any, tools: Any, **kwargs: Any) -> Any:
+        answer = await super().acompletion(model, messages, tools, **kwargs)
+        return _checked(answer) if kwargs.get("stream") else answer
+
+
+async def _checked(stream: Any) -> AsyncIterator[Any]:
+    async for chunk in stream:
+        yield chunk
+    if getattr(stream, "received_finish_reason", "") is None:
+        raise IncompleteAnswerError("The model's answer ended before it was complete.")

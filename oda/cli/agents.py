@@ -1,0 +1,88 @@
+"""`oda agents`: what can be talked to."""
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+from rich.text import Text
+
+from oda.cli.exit_code import ExitCode
+from oda.cli.narration import one_line
+from oda.cli.terminal import load_settings
+from oda.context import OdaContext
+from oda.errors import AgentLoadError
+from oda.server.v1.apps import model_state
+from oda.server.v1.wire import AppList, AppResource, ModelState
+from oda.settings import Settings
+
+
+def list_agents(*, agents_dir: Path | None, as_json: bool) -> ExitCode:
+    """Print all agents, those included that cannot be loaded.
+
+    Raises:
+        ConfigurationError: the folder does not exist, or the configuration is wrong.
+    """
+    apps = asyncio.run(_apps(load_settings(agents_dir=agents_dir)))
+    if as_json:
+        print(AppList(apps=apps).model_dump_json(indent=2))
+    else:
+        _print_list(apps)
+    return ExitCode.FAILED if any(app.error for app in apps) else ExitCode.OK
+
+
+def context_without_database(settings: Settings) -> OdaContext:
+    """A context for a look at definitions; it works while the database does not."""
+    return OdaContext(settings.model_copy(update={"session_service": "memory://"}))
+
+
+async def _apps(settings: Settings) -> list[AppResource]:
+    async with context_without_database(settings) as oda:
+        return [_app(oda, name) for name in oda.definitions.names()]
+
+
+def _app(oda: OdaContext, name: str) -> AppResource:
+    definition = oda.definitions.try_get(name)
+    if isinstance(definition, AgentLoadError):
+        return AppResource(
+            name=name,
+            description="",
+            model=ModelState(state="none"),
+            tools=[],
+            error=one_line(definition.message),
+        )
+    return AppResource(
+        name=name,
+        description=definition.description,
+        model=model_state(oda, definition),
+        tools=definition.tools,
+    )
+
+
+def _print_list(apps: Sequence[AppResource]) -> None:
+    console = Console(highlight=False, soft_wrap=True)
+    if not apps:
+        console.print("no agents")
+        return
+    names = max(len(app.name) for app in apps)
+    models = max(len(_model(app.model)) for app in apps)
+    for app in apps:
+        if app.error:
+            console.print(Text(f"{app.name:<{names}}  {app.error}", style="red"))
+            continue
+        description = one_line(app.description)
+        console.print(Text(f"{app.name:<{names}}  {_model(app.model):<{models}}  {description}"))
+        if app.tools:
+            console.print(Text(f"{'':<{names}}  tools: {', '.join(app.tools)}", style="dim"))
+
+
+def _model(model: ModelState) -> str:
+    match model.state:
+        case "configured":
+            return model.name or ""
+        case "own":
+            return f"{model.name} (its own)"
+        case "not_configured":
+            return "(no model configured)"
+        case "none":
+            return "(no model)"

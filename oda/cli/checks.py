@@ -1,0 +1,148 @@
+"""What `oda doctor` looks at: each check yields what it found, with a remedy."""
+
+import asyncio
+import os
+import platform
+from collections.abc import AsyncGenerator, Iterator
+from dataclasses import dataclass
+from importlib.metadata import version
+from importlib.util import find_spec
+from typing import Literal
+
+from oda.agent.providers import missing_key
+from oda.cli.agents import context_without_database
+from oda.config import load_configuration, resolve_secrets
+from oda.config.records import ModelRecord
+from oda.context import OdaContext
+from oda.errors import AgentLoadError, ConfigurationError, OdaError
+from oda.session.services import open_services
+from oda.settings import Settings
+from oda.tools.mcp import McpStatus
+
+_EXTRAS = {"redis": "sessions in Redis", "anthropic": "ADK's own Anthropic models"}
+_DATABASE_LIMIT_S = 15.0
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One line of the report."""
+
+    status: Literal["ok", "warn", "fail"]
+    check: str
+    """What was looked at, such as `agent cv`."""
+    detail: str
+    remedy: str | None = None
+
+
+def failed(check: str, error: OdaError) -> Finding:
+    """The finding for an error."""
+    return Finding("fail", check, error.message, error.remedy)
+
+
+async def examine(settings: Settings) -> AsyncGenerator[Finding, None]:
+    """All checks that can be made with these settings; they change nothing."""
+    versions = f"oda {version('oda')}, google-adk {version('google-adk')}"
+    yield Finding("ok", "installation", f"{versions}, Python {platform.python_version()}")
+    for extra in _extras():
+        yield extra
+    yield await _database(settings)
+    try:
+        load_configuration(settings.config_dir)
+    except ConfigurationError as error:
+        yield failed("configuration", error)
+        return
+    files = ", ".join(sorted(path.name for path in settings.config_dir.glob("*.yaml")))
+    yield Finding("ok", "configuration", f"{settings.config_dir}: {files or 'no files'}")
+    try:
+        async with context_without_database(settings) as oda:
+            async for finding in _definitions(oda):
+                yield finding
+    except ConfigurationError as error:
+        yield failed("agents", error)
+
+
+async def _definitions(oda: OdaContext) -> AsyncGenerator[Finding, None]:
+    names = oda.definitions.names()
+    if not names:
+        yield Finding(
+            "warn",
+            "agents",
+            f"no agent in {str(oda.settings.agents_dir)!r}",
+            "name the folder with --agents DIR or ODA_AGENTS_DIR",
+        )
+    for name in names:
+        yield _agent(oda, name)
+    if oda.models.record("default") is None:
+        yield Finding(
+            "warn",
+            "model",
+            "none is configured: only what works by rules is answered",
+            "set ODA_MODEL and the provider's key",
+        )
+    for record in oda.models.configured:
+        yield await asyncio.to_thread(_model, record, oda.settings)
+    servers = oda.configuration.current().mcp_servers
+    for status in await asyncio.gather(*map(oda.mcp.check, servers)):
+        yield _mcp_server(status)
+
+
+def _extras() -> Iterator[Finding]:
+    for name, purpose in _EXTRAS.items():
+        detail = "installed" if find_spec(name) else f"not installed; only needed for {purpose}"
+        yield Finding("ok", f"extra {name}", detail)
+
+
+async def _database(settings: Settings) -> Finding:
+    try:
+        async with asyncio.timeout(_DATABASE_LIMIT_S), open_services(settings) as services:
+            await services.ping()
+            return Finding("ok", "sessions", type(services.session).__name__)
+    except OdaError as error:
+        return failed("sessions", error)
+    except TimeoutError:
+        return Finding(
+            "fail",
+            "sessions",
+            f"no answer in {_DATABASE_LIMIT_S:g} s",
+            "check ODA_DATABASE_URL, ODA_SESSION_SERVICE and that the server is running",
+        )
+
+
+def _agent(oda: OdaContext, name: str) -> Finding:
+    try:
+        definition = oda.definitions.get(name)
+        oda.agents.policy(name)
+    except AgentLoadError as error:
+        return Finding(
+            "fail", f"agent {name}", error.message, "correct it; ODA_LOG_LEVEL=error shows where"
+        )
+    except ConfigurationError as error:
+        return failed(f"agent {name}", error)
+    return Finding("ok", f"agent {name}", definition.description or "no description")
+
+
+def _model(record: ModelRecord, settings: Settings) -> Finding:
+    check = f"model {record.model}"
+    try:
+        if record.api_key:
+            resolve_secrets(record.api_key, os.environ, where="models.yaml")
+        missing = missing_key(record, settings)
+    except ConfigurationError as error:
+        return failed(check, error)
+    if missing:
+        return Finding("fail", check, "its key is missing", f"set ODA_MODEL_API_KEY or {missing}")
+    return Finding("ok", check, f"at {record.api_base}" if record.api_base else "has its key")
+
+
+def _mcp_server(status: McpStatus) -> Finding:
+    check = f"MCP server {status.server}"
+    match status.state:
+        case "unavailable":
+            remedy = "see config/mcp.yaml, and start the server by hand"
+            return Finding("fail", check, status.detail or "does not answer", remedy)
+        case "disabled":
+            return Finding("ok", check, "switched off")
+        case "ready" if status.detail:
+            return Finding("warn", check, status.detail, "correct config/mcp.yaml")
+        case "ready":
+            return Finding("ok", check, f"{len(status.tools)} tools: {', '.join(status.tools)}")

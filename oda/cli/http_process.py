@@ -1,0 +1,117 @@
+"""uvicorn as `oda` uses it: errors are raised, signals end it well, changes start it again."""
+
+import os
+import signal
+import socket
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import uvicorn
+from fastapi import FastAPI
+from uvicorn.supervisors.basereload import BaseReload
+
+GRACE_S = 10
+"""How long requests may go on after the signal to stop."""
+
+_SOURCES = frozenset({".py", ".yaml", ".yml", ".json", ".toml", ".md", ".txt", ".j2", ".env"})
+
+
+def run_server(app: FastAPI, listener: socket.socket, *, on_ready: Callable[[], None]) -> None:
+    """Serve on a bound socket until SIGINT or SIGTERM, then let requests finish.
+
+    Raises: what the application's lifespan raises.
+    """
+    config = _config(app)
+    config.load()
+    config.lifespan_class = _Lifespan
+    _Server(config, on_ready).run(sockets=[listener])
+
+
+def reload_on_change(
+    target: Callable[[list[socket.socket]], None],
+    listener: socket.socket,
+    folders: Sequence[Path],
+) -> None:
+    """Run `target` in a process of its own, and again whenever a file changes, until a signal."""
+    _Reloader(_config("", reload=True), target, [listener], folders).run()
+
+
+def _config(app: Any, *, reload: bool = False) -> uvicorn.Config:
+    return uvicorn.Config(
+        app,
+        interface="asgi3",
+        http="httptools",
+        reload=reload,
+        access_log=False,
+        log_config=None,
+        server_header=False,
+        timeout_graceful_shutdown=GRACE_S,
+    )
+
+
+class _Server(uvicorn.Server):
+    def __init__(self, config: uvicorn.Config, on_ready: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._on_ready = on_ready
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self._on_ready()
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """As uvicorn's, but a signal that has been obeyed does not kill the process afterwards."""
+        self.force_exit = self.should_exit and sig == signal.SIGINT
+        self.should_exit = True
+
+
+class _Lifespan:
+    """Runs the application's lifespan in the server's own task, so that its errors are raised."""
+
+    should_exit = False
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        app: Any = config.app
+        self._lifespan = app.router.lifespan_context(app)
+        self.state: dict[str, Any] = {}
+
+    async def startup(self) -> None:
+        self.state.update(await self._lifespan.__aenter__() or {})
+
+    async def shutdown(self) -> None:
+        await self._lifespan.__aexit__(None, None, None)
+
+
+class _Reloader(BaseReload):
+    """Starts the server process again when a file of the folders changes."""
+
+    def __init__(
+        self,
+        config: uvicorn.Config,
+        target: Callable[..., None],
+        sockets: list[socket.socket],
+        folders: Sequence[Path],
+    ) -> None:
+        super().__init__(config, target, sockets)
+        self.reloader_name = "oda"
+        self._folders = folders
+        self._seen = dict(_stamps(folders))
+
+    def should_restart(self) -> list[Path] | None:
+        self.pause()
+        now = dict(_stamps(self._folders))
+        changed = sorted({path for path, _ in now.items() ^ self._seen.items()})
+        self._seen = now
+        return changed or None
+
+
+def _stamps(folders: Sequence[Path]) -> Iterator[tuple[Path, int]]:
+    for folder in folders:
+        for directory, subdirectories, files in os.walk(folder):
+            subdirectories[:] = [name for name in subdirectories if name[0] not in "._"]
+            for path in (Path(directory, name) for name in files):
+                if (path.suffix or path.name) in _SOURCES:
+                    with suppress(FileNotFoundError):
+                        yield path, path.stat().st_mtime_ns

@@ -1,0 +1,84 @@
+"""What is said in one line about an event that is not text. Pure."""
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from google.adk.events import Event
+
+from oda.agent.notices import RETRY_ATTEMPT, is_notice
+
+CONFIRMATION = "adk_request_confirmation"
+INPUT = "adk_request_input"
+
+_MAX_LENGTH = 160
+_CONTROL = {code: None for code in (*range(32), *range(127, 160)) if chr(code) not in "\n\t"}
+
+
+def notes_of(event: Event) -> Iterator[str]:
+    """Lines about retries, tool calls and their results."""
+    if is_notice(event):
+        if event.error_code == RETRY_ATTEMPT:
+            yield _retry(event.custom_metadata or {})
+        return
+    if event.partial:
+        return
+    for call in event.get_function_calls():
+        if call.name not in (CONFIRMATION, INPUT):
+            yield _short(f"→ {_call(call.name or '', call.args or {})}")
+    for response in event.get_function_responses():
+        if event.author != "user":
+            yield _short(f"← {response.name}: {_result(response.response or {})}")
+
+
+def discards_partial(event: Event) -> bool:
+    """Whether the text shown since the last complete event has been superseded."""
+    return is_notice(event) and bool((event.custom_metadata or {}).get("discard_partial"))
+
+
+def question_of(asked: Mapping[str, Any]) -> str:
+    """What a person is asked by a call that waits, `{id, name, args}`; never cut short."""
+    arguments = asked["args"]
+    if asked["name"] == CONFIRMATION:
+        call = arguments.get("originalFunctionCall") or {}
+        hint = (arguments.get("toolConfirmation") or {}).get("hint")
+        action = _call(call.get("name", "tool"), call.get("args") or {})
+        return one_line(f"Run {action}?" + (f" {hint}" if hint else ""))
+    return one_line(str(arguments.get("message") or f"{asked['name']}:"))
+
+
+def one_line(text: str) -> str:
+    """The text on one line, without control characters."""
+    return " ".join(printable(text).split())
+
+
+def printable(text: str) -> str:
+    """The text without characters by which it could steer the terminal."""
+    return text.translate(_CONTROL)
+
+
+def _retry(metadata: Mapping[str, Any]) -> str:
+    error = metadata.get("error") or {}
+    return _short(
+        f"↻ retry {metadata['attempt']}/{metadata['max_retries']} in {metadata['delay_s']:.1f} s: "
+        f"{error.get('code')}: {error.get('message')}"
+    )
+
+
+def _call(name: str, arguments: Mapping[str, Any]) -> str:
+    return f"{name}({', '.join(f'{key}={_value(value)}' for key, value in arguments.items())})"
+
+
+def _result(response: Mapping[str, Any]) -> str:
+    if response.keys() == {"result"}:
+        return _value(response["result"])
+    return _value(response)
+
+
+def _value(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, default=str)
+
+
+def _short(text: str) -> str:
+    line = one_line(text)
+    return line if len(line) <= _MAX_LENGTH else line[: _MAX_LENGTH - 1] + "…"

@@ -1,0 +1,122 @@
+"""`oda serve`: where the server listens, and whether it may."""
+
+import errno
+import os
+import socket
+import sys
+from collections.abc import Mapping
+from contextlib import closing
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from oda.cli.exit_code import ExitCode
+from oda.cli.http_process import reload_on_change, run_server
+from oda.cli.terminal import report, set_up_logging, silence_warnings
+from oda.errors import ConfigurationError, UnavailableError
+from oda.server.guard import is_loopback
+from oda.settings import Settings
+
+
+class ServeSettings(Settings):
+    """The settings of a server: those of every process, and where it listens."""
+
+    host: str = "127.0.0.1"
+    """Address to listen on."""
+    port: Annotated[int, Field(ge=0, le=65535)] = 8000
+    """0 takes a free one."""
+    dev_ui: bool = True
+    """Whether ADK's dev UI is served; it never is on a public address."""
+    insecure: bool = False
+    """Listen on a public address although nobody has to prove who they are."""
+
+
+def serve(*, reload: bool, **options: Any) -> ExitCode:
+    """Serve until a signal ends it.
+
+    Args:
+        reload: Start again when a file of the agents or of the configuration changes.
+        options: Fields of `ServeSettings`; None for what the settings say.
+
+    Raises:
+        ConfigurationError: a setting or file is wrong, or the address is public.
+        UnavailableError: the port is in use, or the database cannot be reached.
+    """
+    settings = _load(options)
+    with closing(_bind(settings)) as listener:
+        if reload:
+            _pass_on(options)
+            reload_on_change(_serve_again, listener, [settings.agents_dir, settings.config_dir])
+        else:
+            _serve_on(settings, listener)
+    return ExitCode.OK
+
+
+def _serve_again(sockets: list[socket.socket]) -> None:
+    """Serve in a process that was started because something has changed."""
+    silence_warnings()
+    try:
+        _serve_on(_load({}), sockets[0])
+    except Exception as error:
+        sys.exit(report(error))
+
+
+def _serve_on(settings: ServeSettings, listener: socket.socket) -> None:
+    from oda.server.app import create_app
+
+    app = create_app(settings, dev_ui=settings.dev_ui, host=settings.host)
+    port: int = listener.getsockname()[1]
+    host = f"[{settings.host}]" if ":" in settings.host else settings.host
+    url = f"http://{host}:{port}"
+    has_dev_ui = settings.dev_ui and is_loopback(settings.host)
+    ready = f"oda is ready on {url}" + (f" (dev UI: {url}/dev-ui/)" if has_dev_ui else "")
+    try:
+        run_server(app, listener, on_ready=lambda: print(ready, flush=True))
+    except OSError as error:
+        if error.errno != errno.EADDRINUSE:
+            raise
+        raise _in_use(settings) from error
+
+
+def _load(options: Mapping[str, Any]) -> ServeSettings:
+    settings = ServeSettings.load(**options)
+    set_up_logging(settings.log_level, settings.log_format)
+    if not (is_loopback(settings.host) or settings.insecure):
+        raise ConfigurationError(
+            f"{settings.host!r} can be reached from other machines, and nobody would have to "
+            "prove who they are",
+            remedy="listen on 127.0.0.1, or accept that with --insecure",
+        )
+    return settings
+
+
+def _bind(settings: ServeSettings) -> socket.socket:
+    """A bound socket that does not listen yet, so that clients wait for a server that is ready."""
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((settings.host, settings.port))
+    except OSError as error:
+        listener.close()
+        if error.errno == errno.EADDRINUSE:
+            raise _in_use(settings) from error
+        raise UnavailableError(
+            f"cannot listen on {settings.host}, port {settings.port}: {error.strerror}",
+            remedy="choose another with --host and --port",
+        ) from error
+    return listener
+
+
+def _in_use(settings: ServeSettings) -> UnavailableError:
+    return UnavailableError(
+        f"port {settings.port} on {settings.host} is in use",
+        remedy="stop what listens there, or choose another with --port (0 takes a free one)",
+    )
+
+
+def _pass_on(options: Mapping[str, Any]) -> None:
+    """Leave the options to the processes that are started again."""
+    for name, value in options.items():
+        if value is not None:
+            os.environ[f"ODA_{name.upper()}"] = str(value)

@@ -1,0 +1,141 @@
+"""One run: start all targets, let them take turns in being measured, stop them."""
+
+import compileall
+import os
+import sysconfig
+from collections.abc import Callable, Mapping
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from scripts.benchmark.measures import block, burst, growth, spin_ms, start_up
+from scripts.benchmark.model_stub import ModelStub, model_stub
+from scripts.benchmark.results import Block, Burst, Growth, Run, StartUp, TargetResult
+from scripts.benchmark.target import REPOSITORY, Target
+
+_WARM_UP_SESSIONS = 3
+
+
+@dataclass(frozen=True, kw_only=True)
+class Size:
+    """How much is measured."""
+
+    starts: int
+    rounds: int
+    """Of turns one after the other."""
+    sessions_per_round: int
+    bursts: int
+    burst_size: int
+    growth_of: frozenset[str] | None
+    """Names of the targets whose growth is measured; None for all."""
+
+
+FULL = Size(
+    starts=3, rounds=8, sessions_per_round=5, bursts=3, burst_size=64, growth_of=None
+)
+QUICK = Size(
+    starts=1,
+    rounds=4,
+    sessions_per_round=3,
+    bursts=3,
+    burst_size=64,
+    growth_of=frozenset({"oda"}),
+)
+
+
+class TargetFactory(Protocol):
+    def __call__(self, *, model_base: str, work: Path) -> Target: ...
+
+
+async def compare(
+    factories: Mapping[str, TargetFactory],
+    size: Size,
+    *,
+    directory: Path,
+    tell: Callable[[str], None],
+) -> Run:
+    """Measure all targets, whose data goes below `directory`.
+
+    Raises:
+        RuntimeError: a target does not start.
+        TurnFailed: a turn fails although nothing else is going on.
+    """
+    compile_sources()
+    async with AsyncExitStack() as stack:
+        stub = await stack.enter_async_context(model_stub(_made(directory / "model")))
+        starts: dict[str, list[StartUp]] = {name: [] for name in factories}
+        targets: dict[str, Target] = {}
+        for repetition in range(size.starts):
+            for name, factory in factories.items():
+                tell(f"start {repetition + 1}/{size.starts}: {name}")
+                work = _made(directory / f"{name}-{repetition}")
+                target = factory(model_base=stub.openai_base, work=work)
+                stack.push_async_callback(target.stop)
+                starts[name].append(await start_up(target))
+                if repetition + 1 < size.starts:
+                    await target.stop()
+                else:
+                    targets[name] = target
+        return await _measured(targets, starts, stub, size, tell)
+
+
+def compile_sources() -> None:
+    """Write the bytecode that is missing, so that no target's start pays for compiling."""
+    for sources in (Path(sysconfig.get_path("purelib")), REPOSITORY / "oda"):
+        compileall.compile_dir(sources, quiet=2, workers=os.cpu_count() or 1)
+
+
+async def _measured(
+    targets: Mapping[str, Target],
+    starts: Mapping[str, list[StartUp]],
+    stub: ModelStub,
+    size: Size,
+    tell: Callable[[str], None],
+) -> Run:
+    blocks: dict[str, list[Block]] = {name: [] for name in targets}
+    bursts: dict[str, list[Burst]] = {name: [] for name in targets}
+    grown: dict[str, Growth] = {}
+    spins = []
+    for target in targets.values():
+        await block(target, stub, sessions=_WARM_UP_SESSIONS)
+    for number in range(size.rounds):
+        tell(f"turns one by one, round {number + 1}/{size.rounds}")
+        spins.append(spin_ms())
+        for name, target in _rotated(targets, number):
+            blocks[name].append(await block(target, stub, sessions=size.sessions_per_round))
+    for number in range(size.bursts):
+        tell(f"{size.burst_size} turns at once, round {number + 1}/{size.bursts}")
+        for name, target in _rotated(targets, number):
+            bursts[name].append(await burst(target, size=size.burst_size))
+    for name, target in targets.items():
+        if size.growth_of is None or name in size.growth_of:
+            tell(f"a long session: {name}")
+            grown[name] = await growth(target)
+    spins.append(spin_ms())
+    return Run(
+        targets={
+            name: TargetResult(
+                about=target.about,
+                starts=tuple(starts[name]),
+                blocks=tuple(blocks[name]),
+                bursts=tuple(bursts[name]),
+                growth=grown.get(name),
+                final_rss_mib=target.process.rss_mib(),
+            )
+            for name, target in targets.items()
+        },
+        spin_ms=tuple(spins),
+    )
+
+
+def _rotated(targets: Mapping[str, Target], by: int) -> list[tuple[str, Target]]:
+    """All targets, each round beginning with another one."""
+    order = list(targets.items())
+    first = by % len(order)
+    return order[first:] + order[:first]
+
+
+def _made(directory: Path) -> Path:
+    directory.mkdir(parents=True)
+    return directory

@@ -1,0 +1,53 @@
+"""The model that all targets call: `oda.testing.model_server` in a process of its own."""
+
+import asyncio
+import os
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from scripts.benchmark.process import ChildProcess
+from scripts.benchmark.workload import SCRIPT
+
+_READY_WITHIN_S = 30.0
+_POLL_S = 0.02
+
+
+@dataclass(frozen=True)
+class ModelStub:
+    """A running model."""
+
+    url: str
+    process: ChildProcess
+
+    @property
+    def openai_base(self) -> str:
+        return f"{self.url}/v1"
+
+
+@asynccontextmanager
+async def model_stub(directory: Path) -> AsyncIterator[ModelStub]:
+    """Run the workload's script until left. It keeps no requests, so its cost does not grow.
+
+    Raises:
+        TimeoutError: it does not start.
+    """
+    script = directory / "script.json"
+    script.write_text(SCRIPT.model_dump_json())
+    process = await ChildProcess.start(
+        [
+            *(sys.executable, "-m", "oda.testing.model_server"),
+            *("--script", str(script), "--keep-requests", "0"),
+        ],
+        environment=os.environ,
+        directory=directory,
+    )
+    try:
+        async with asyncio.timeout(_READY_WITHIN_S):
+            while not (printed := process.log_tail()).endswith("\n"):
+                await asyncio.sleep(_POLL_S)
+        yield ModelStub(printed.strip().splitlines()[-1], process)
+    finally:
+        await process.stop()

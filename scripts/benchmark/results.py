@@ -1,0 +1,92 @@
+"""What a run has found, as plain values."""
+
+from dataclasses import dataclass
+from statistics import median
+
+
+@dataclass(frozen=True, kw_only=True)
+class StartUp:
+    """One start of a target and its first turn."""
+
+    ready_s: float
+    first_turn_s: float
+    """The first turn after it said that it is ready."""
+    ready_rss_mib: float
+    first_turn_rss_mib: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Block:
+    """Turns one after the other in short sessions; one number per turn where there are several."""
+
+    cpu_ms: float
+    """Mean CPU of a turn, of the target alone."""
+    stub_cpu_ms: float
+    """Mean CPU of the model stub for a turn; its share of the walls."""
+    wall_ms: tuple[float, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Growth:
+    """Mean CPU of a turn early and late in a session, measured in alternation."""
+
+    early_ms: float
+    late_ms: float
+
+    @property
+    def ratio(self) -> float:
+        return self.late_ms / self.early_ms
+
+
+@dataclass(frozen=True, kw_only=True)
+class Burst:
+    """Turns sent all at once, each in a session of its own."""
+
+    sent: int
+    failures: tuple[str, ...]
+    duration_s: float
+
+    @property
+    def turns_per_s(self) -> float:
+        return (self.sent - len(self.failures)) / self.duration_s
+
+
+@dataclass(frozen=True, kw_only=True)
+class TargetResult:
+    """All of one target, in the order measured; rounds were interleaved with other targets'."""
+
+    about: str
+    starts: tuple[StartUp, ...]
+    blocks: tuple[Block, ...]
+    bursts: tuple[Burst, ...]
+    growth: Growth | None
+    final_rss_mib: float
+
+    @property
+    def cpu_ms(self) -> float:
+        """CPU of a turn: the median of the rounds."""
+        return median(block.cpu_ms for block in self.blocks)
+
+    def wall_ms(self, quantile: float) -> float:
+        """Wall time of a turn without the model stub's own."""
+        stub = median(block.stub_cpu_ms for block in self.blocks)
+        walls = sorted(wall for block in self.blocks for wall in block.wall_ms)
+        return walls[int(quantile * (len(walls) - 1))] - stub
+
+    def cpu_ratios(self, reference: "TargetResult") -> list[float]:
+        """CPU of a turn relative to `reference`, round by round."""
+        pairs = zip(self.blocks, reference.blocks, strict=True)
+        return [mine.cpu_ms / theirs.cpu_ms for mine, theirs in pairs]
+
+    @property
+    def failures(self) -> list[str]:
+        return [failure for burst in self.bursts for failure in burst.failures]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """A whole run."""
+
+    targets: dict[str, TargetResult]
+    spin_ms: tuple[float, ...]
+    """A fixed loop in the driver, timed in each round: how steady the machine was."""

@@ -1,0 +1,169 @@
+"""The targets that are servers: `adk api_server` and `oda serve`."""
+
+import shutil
+import socket
+import sys
+import uuid
+from collections.abc import Mapping
+from pathlib import Path
+
+import aiohttp
+from pydantic_core import from_json
+
+from scripts.benchmark.postgres import Database
+from scripts.benchmark.target import TURN_WITHIN_S, Target, TurnFailed, plain_adk
+from scripts.benchmark.workload import ANSWER, MODEL, QUESTION
+
+_APP = "calculator"
+_AGENTS = Path(__file__).parent / "agents"
+
+
+class HttpTarget(Target):
+    """A server."""
+
+    health: str
+    agents: str
+    """Which of the benchmark's agents folders it serves."""
+
+    def __init__(self, *, model_base: str, work: Path) -> None:
+        super().__init__(model_base=model_base, work=work)
+        self._port = _free_port()
+        self._http = aiohttp.ClientSession(
+            f"http://127.0.0.1:{self._port}",
+            headers={"Accept": "text/event-stream, application/json"},
+            timeout=aiohttp.ClientTimeout(total=TURN_WITHIN_S),
+            connector=aiohttp.TCPConnector(limit=0),
+        )
+        self._agents_dir = work / "agents"
+        shutil.copytree(_AGENTS / self.agents, self._agents_dir)
+
+    async def is_ready(self) -> bool:
+        try:
+            async with self._http.get(self.health) as response:
+                return response.ok
+        except aiohttp.ClientConnectionError:
+            return False
+
+    async def stop(self) -> None:
+        await self._http.close()
+        await super().stop()
+
+    async def _post(self, path: str, body: object) -> bytes:
+        """The whole body of the answer to a POST."""
+        try:
+            async with self._http.post(path, json=body) as response:
+                content = await response.read()
+        except (aiohttp.ClientError, TimeoutError) as error:
+            raise TurnFailed(f"{path}: {error!r}") from error
+        if not response.ok:
+            raise TurnFailed(f"{path}: {response.status} {content[:200]!r}")
+        return content
+
+
+class AdkApiServer(HttpTarget):
+    """ADK's own server."""
+
+    name = "adk"
+    about = "adk api_server with its defaults (SqliteSessionService), LiteLlm"
+    health = "/health"
+    agents = "adk"
+    _user = "bench"
+
+    @property
+    def command(self) -> list[str]:
+        adk = str(Path(sys.executable).parent / "adk")
+        return [adk, "api_server", "--port", str(self._port), str(self._agents_dir)]
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        return plain_adk(self._model_base)
+
+    async def new_session(self) -> str:
+        session = uuid.uuid4().hex
+        await self._post(f"/apps/{_APP}/users/{self._user}/sessions", {"session_id": session})
+        return session
+
+    async def turn(self, session: str) -> None:
+        stream = await self._post(
+            "/run_sse",
+            {
+                "app_name": _APP,
+                "user_id": self._user,
+                "session_id": session,
+                "streaming": True,
+                "new_message": {"role": "user", "parts": [{"text": QUESTION}]},
+            },
+        )
+        if ANSWER.encode() not in stream or b'data: {"error"' in stream:
+            raise TurnFailed(stream[-300:].decode(errors="replace"))
+
+
+class AdkApiServerOnSqlAlchemy(AdkApiServer):
+    """ADK's own server with the session service that oda uses."""
+
+    name = "adk-sqlalchemy"
+    about = "adk api_server with sqlite+aiosqlite:// (DatabaseSessionService), LiteLlm"
+
+    @property
+    def command(self) -> list[str]:
+        url = f"sqlite+aiosqlite:///{self._work / 'sessions.db'}"
+        return [*super().command, "--session_service_uri", url]
+
+
+class OdaServe(HttpTarget):
+    """Our server."""
+
+    name = "oda"
+    about = "oda serve --no-dev-ui with its defaults (SQLite), configured_model()"
+    health = "/readyz"
+    agents = "oda"
+
+    @property
+    def command(self) -> list[str]:
+        oda = str(Path(sys.executable).parent / "oda")
+        return [
+            *(oda, "serve", "--no-dev-ui", "--port", str(self._port)),
+            *("--agents", str(self._agents_dir)),
+        ]
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        return {
+            "ODA_MODEL": MODEL,
+            "ODA_MODEL_API_BASE": self._model_base,
+            "ODA_DATA_DIR": str(self._work / "data"),
+        }
+
+    async def new_session(self) -> str:
+        return str(from_json(await self._post(f"/v1/apps/{_APP}/sessions", {}))["session_id"])
+
+    async def turn(self, session: str) -> None:
+        path = f"/v1/apps/{_APP}/sessions/{session}/turns"
+        stream = await self._post(path, {"message": QUESTION})
+        last = stream.rpartition(b"event: done")[2]
+        if b'"succeeded"' not in last or ANSWER.encode() not in last:
+            raise TurnFailed(stream[-300:].decode(errors="replace"))
+
+
+class OdaServeOnPostgres(OdaServe):
+    """Our server on PostgreSQL, whose work is charged to it."""
+
+    name = "oda-postgres"
+    about = "oda serve --no-dev-ui on PostgreSQL, whose CPU is counted, configured_model()"
+
+    def __init__(self, *, model_base: str, work: Path, database: Database) -> None:
+        super().__init__(model_base=model_base, work=work)
+        self._database = database
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        return {**super().environment, "ODA_DATABASE_URL": self._database.url}
+
+    async def cpu_s(self) -> float:
+        return await super().cpu_s() + await self._database.cpu_s()
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])

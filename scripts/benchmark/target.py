@@ -1,0 +1,154 @@
+"""What is compared: how a target is started, asked for a turn, and charged for it."""
+
+import asyncio
+import os
+import sys
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from pathlib import Path
+
+from scripts.benchmark.process import ChildProcess
+from scripts.benchmark.workload import MODEL_BASE_VARIABLE
+
+REPOSITORY = Path(__file__).parents[2]
+_READY_WITHIN_S = 120.0
+TURN_WITHIN_S = 120.0
+_POLL_S = 0.02
+
+
+class TurnFailed(Exception):
+    """A turn did not end with its answer."""
+
+
+class Target(ABC):
+    """A way to run the agent, in a process of its own."""
+
+    name: str
+
+    def __init__(self, *, model_base: str, work: Path) -> None:
+        """
+        Args:
+            model_base: Address of the model, for OpenAI's protocol.
+            work: An empty directory for its data.
+        """
+        self._model_base = model_base
+        self._work = work
+        self._process: ChildProcess | None = None
+
+    @property
+    @abstractmethod
+    def about(self) -> str:
+        """What it is, in a line for the report."""
+
+    @property
+    @abstractmethod
+    def command(self) -> list[str]: ...
+
+    @property
+    @abstractmethod
+    def environment(self) -> Mapping[str, str]:
+        """Its own variables."""
+
+    @abstractmethod
+    async def is_ready(self) -> bool: ...
+
+    @abstractmethod
+    async def new_session(self) -> str:
+        """Make a session and return its id. Raises: `TurnFailed`."""
+
+    @abstractmethod
+    async def turn(self, session: str) -> None:
+        """Run one turn to its answer.
+
+        Raises:
+            TurnFailed: it came to another end.
+        """
+
+    @property
+    def process(self) -> ChildProcess:
+        assert self._process is not None
+        return self._process
+
+    async def start(self) -> float:
+        """Start it; seconds until it is ready.
+
+        Raises:
+            RuntimeError: it has ended or is not ready in time.
+        """
+        began = time.perf_counter()
+        self._process = await ChildProcess.start(
+            self.command,
+            environment={**_inherited_environment(), **self.environment},
+            directory=self._work,
+        )
+        while not await self.is_ready():
+            if self._process.ended or time.perf_counter() - began > _READY_WITHIN_S:
+                raise RuntimeError(f"{self.name} did not start:\n{self._process.log_tail()}")
+            await asyncio.sleep(_POLL_S)
+        return time.perf_counter() - began
+
+    async def stop(self) -> None:
+        if self._process is not None:
+            await self._process.stop()
+
+    async def cpu_s(self) -> float:
+        """CPU seconds that all its turns have cost so far."""
+        return self.process.cpu_s()
+
+
+class BareRunner(Target):
+    """The floor."""
+
+    name = "runner"
+    about = "ADK Runner in its own process, no HTTP, sessions in memory, LiteLlm"
+
+    @property
+    def command(self) -> list[str]:
+        return [sys.executable, "-m", "scripts.benchmark.bare_runner", self._socket]
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        return plain_adk(self._model_base)
+
+    async def is_ready(self) -> bool:
+        return Path(self._socket).exists()
+
+    async def new_session(self) -> str:
+        return await self._ask("session")
+
+    async def turn(self, session: str) -> None:
+        await self._ask(f"turn {session}")
+
+    async def _ask(self, line: str) -> str:
+        reader, writer = await asyncio.open_unix_connection(self._socket)
+        try:
+            writer.write(line.encode() + b"\n")
+            reply = (await asyncio.wait_for(reader.readline(), TURN_WITHIN_S)).decode()
+        except TimeoutError as error:
+            raise TurnFailed(f"{line}: no answer") from error
+        finally:
+            writer.close()
+        status, _, value = reply.strip().partition(" ")
+        if status != "ok":
+            raise TurnFailed(value)
+        return value
+
+    @property
+    def _socket(self) -> str:
+        return str(self._work / "runner.sock")
+
+
+def plain_adk(model_base: str) -> Mapping[str, str]:
+    """Variables of a target that is plain ADK."""
+    return {MODEL_BASE_VARIABLE: model_base, "LITELLM_LOCAL_MODEL_COST_MAP": "True"}
+
+
+def _inherited_environment() -> dict[str, str]:
+    """What a user's shell would give: none of our settings, bytecode kept."""
+    inherited = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith("ODA_") and name != "PYTHONDONTWRITEBYTECODE"
+    }
+    return {**inherited, "PYTHONPATH": str(REPOSITORY)}

@@ -1,0 +1,116 @@
+"""A real server process, a real model server, a real client."""
+
+import asyncio
+import os
+import re
+import signal
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+import pytest
+
+from oda.testing import ModelServer
+
+ROOT = Path(__file__).parents[2]
+TEST_AGENTS = ROOT / "tests" / "support" / "agents"
+READY_WITHIN_S = 60.0
+
+
+@dataclass
+class Server:
+    """A running `oda serve`."""
+
+    url: str
+    process: asyncio.subprocess.Process
+    client: httpx.AsyncClient
+
+    async def stop(self, sig: signal.Signals = signal.SIGTERM) -> int:
+        if self.process.returncode is None:
+            self.process.send_signal(sig)
+        return await asyncio.wait_for(self.process.wait(), 20)
+
+
+Serve = Callable[..., Awaitable[Server]]
+
+
+@pytest.fixture
+async def model() -> AsyncIterator[ModelServer]:
+    async with ModelServer() as server:
+        yield server
+
+
+@pytest.fixture
+async def serve(tmp_path: Path) -> AsyncIterator[Serve]:
+    """Start `oda serve`; keyword arguments become `ODA_…` variables."""
+    async with AsyncExitStack() as stack:
+
+        async def start(
+            *arguments: str, agents: Path = TEST_AGENTS, data: Path = tmp_path / "data", **env: str
+        ) -> Server:
+            return await stack.enter_async_context(_serving(arguments, agents, data, env))
+
+        yield start
+
+
+@pytest.fixture
+async def server(serve: Serve, model: ModelServer) -> Server:
+    """A server whose agents are answered by `model`."""
+    return await serve(MODEL="openai/stub", MODEL_API_BASE=model.openai_base)
+
+
+@asynccontextmanager
+async def _serving(
+    arguments: tuple[str, ...], agents: Path, data: Path, env: dict[str, str]
+) -> AsyncIterator[Server]:
+    process = await asyncio.create_subprocess_exec(
+        Path(sys.executable).with_name("oda"),
+        *("serve", "--agents", agents, "--port", "0"),
+        *arguments,
+        cwd=ROOT,
+        env=_environment(data, env),
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+    )
+    output: list[str] = []
+    try:
+        url = await asyncio.wait_for(_ready(process, output), READY_WITHIN_S)
+        drain = asyncio.create_task(_drain(process, output))
+        async with httpx.AsyncClient(base_url=url, timeout=30) as client:
+            server = Server(url, process, client)
+            yield server
+            await server.stop()
+            await drain
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+
+
+def _environment(data: Path, env: dict[str, str]) -> dict[str, str]:
+    kept = {k: v for k, v in os.environ.items() if not k.startswith("ODA_") and "API_KEY" not in k}
+    settings = {"RETRY__INITIAL_DELAY_S": "0.05", **env}
+    return {
+        **kept,
+        "ODA_DATA_DIR": str(data),
+        "PYTHONUNBUFFERED": "1",
+        **{f"ODA_{name}": value for name, value in settings.items()},
+    }
+
+
+async def _ready(process: asyncio.subprocess.Process, output: list[str]) -> str:
+    assert process.stdout is not None
+    async for line in process.stdout:
+        output.append(line.decode())
+        if found := re.search(r"http://[\w.:]+", output[-1]):
+            return found[0]
+    raise AssertionError(f"the server did not start:\n{''.join(output)}")
+
+
+async def _drain(process: asyncio.subprocess.Process, output: list[str]) -> None:
+    assert process.stdout is not None
+    async for line in process.stdout:
+        output.append(line.decode())
