@@ -13,8 +13,8 @@ from google.adk.runners import Runner as AdkRunner
 from google.adk.sessions.base_session_service import GetSessionConfig
 from google.genai.types import Content
 
-from oda.agent import resume
-from oda.agent.adk_roots import takes_invocation_id
+from oda.agent import replay, resume
+from oda.agent.adk_roots import speaks_for_the_turn, takes_invocation_id
 from oda.agent.failure import ModelReportedError, NoContentError
 from oda.agent.history import History, StoredTurn
 from oda.agent.turn_plugin import TurnScope
@@ -68,7 +68,7 @@ class Attempt:
         """
         turn = await self._stored_turn() if self._resuming else None
         ended = self._recorded_end(turn)
-        if ended and isinstance(self._work.runner.agent, LlmAgent):
+        if ended and speaks_for_the_turn(self._work.runner.agent, ended[-1].author):
             for event in ended:  # ADK would ask the model again
                 yield event
             return
@@ -91,31 +91,32 @@ class Attempt:
     def _recorded_end(self, turn: StoredTurn | None) -> Sequence[Event]:
         if turn is None or self._to_send(turn) is not None:
             return ()
-        return resume.recorded_end(turn.session.events, self._work.scope.invocation_id or "")
+        return resume.recorded_end(turn.events)
 
     def _to_send(self, turn: StoredTurn | None) -> Content | None:
         """The message, unless it is stored already."""
-        message, invocation_id = self._work.message, self._work.scope.invocation_id or ""
+        message = self._work.message
         if turn is None or message is None:
             return message
-        stored = resume.is_stored(turn.session.events, invocation_id, message)
-        return None if stored else message
+        return None if resume.is_stored(turn.events, message) else message
 
     async def _start(self, turn: StoredTurn | None) -> AsyncGenerator[Event, None]:
         """Seal what is open in the turn and run ADK on it."""
-        work, invocation_id = self._work, self._work.scope.invocation_id
+        work, root = self._work, self._work.runner.agent
         message = self._to_send(turn)
         if turn is not None:
-            seals, work.scope.repeats = resume.close_to_resume(
-                turn.session.events, invocation_id or ""
+            seals, work.scope.repeats = resume.close_to_resume(turn.events)
+            marks = replay.interrupted_nodes(turn.events, root)
+            work.scope.finished = replay.finished_runs(
+                turn.events, root, from_checkpoints=not takes_invocation_id(root)
             )
-            await work.history.append(turn.session, seals)
+            await work.history.append(turn.session, [*seals, *marks])
         _, user_id, session_id = work.history.key
         return work.run(
             user_id=user_id,
             session_id=session_id,
-            invocation_id=invocation_id
-            if turn is not None or takes_invocation_id(work.runner.agent)
+            invocation_id=work.scope.invocation_id
+            if turn is not None or takes_invocation_id(root)
             else None,
             new_message=message,
             state_delta=work.state_delta if message is not None else None,

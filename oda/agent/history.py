@@ -7,6 +7,8 @@ from google.adk.events import Event
 from google.adk.sessions import Session
 from google.adk.sessions.base_session_service import BaseSessionService, GetSessionConfig
 
+from oda.agent.resume import events_of
+
 _WINDOW_MARGIN = 16
 """Room for the seals that are appended after the window was measured."""
 
@@ -16,6 +18,8 @@ class StoredTurn:
     """A turn that the session holds something of."""
 
     session: Session
+    events: Sequence[Event]
+    """Those of the turn, in order."""
     window: int | None
     """How many recent events must be loaded to have all of the turn; None for all."""
 
@@ -42,14 +46,12 @@ class History:
             if session is None:
                 return None
             events = session.events
-            first = _first_index(events, invocation_id)
-            if window is None:
-                return None if first is None else StoredTurn(session, None)
-            complete = len(events) < window
-            if first is not None and (complete or first > 0):
-                return StoredTurn(session, max(window, len(events) - first + _WINDOW_MARGIN))
-            if complete:
-                return None
+            turn = events_of(events, invocation_id)
+            if window is None or len(events) < window:
+                return StoredTurn(session, turn, window) if turn else None
+            if turn and turn[0] is not events[0]:
+                needed = len(events) - events.index(turn[0]) + _WINDOW_MARGIN
+                return StoredTurn(session, turn, max(window, needed))
             window *= 2
 
     async def load(self, window: int | None) -> Session | None:
@@ -66,7 +68,3 @@ class History:
         """Store events in order."""
         for event in events:
             await self._service.append_event(session, event)
-
-
-def _first_index(events: Sequence[Event], invocation_id: str) -> int | None:
-    return next((i for i, event in enumerate(events) if event.invocation_id == invocation_id), None)

@@ -41,19 +41,22 @@ def events_of(events: Iterable[Event], invocation_id: str) -> list[Event]:
     return [event for event in events if event.invocation_id == invocation_id]
 
 
-def open_calls(events: Sequence[Event], invocation_id: str) -> list[OpenCall]:
+def open_calls(turn: Iterable[Event]) -> list[OpenCall]:
     """Calls of the turn that still lack a response and are not waiting for a person."""
-    turn = events_of(events, invocation_id)
-    answered = {response.id for event in turn for response in event.get_function_responses()}
-    return [
-        OpenCall(event, call)
-        for event in turn
-        for call in event.get_function_calls()
-        if call.id
-        and call.id not in answered
-        and call.id not in (event.long_running_tool_ids or ())
-        and not (call.name or "").startswith("adk_request_")
-    ]
+    waiting: dict[str, OpenCall] = {}
+    for event in turn:
+        for response in event.get_function_responses():
+            waiting.pop(response.id or "", None)
+        for call in event.get_function_calls():
+            if call.id and not _waits_for_a_person(call, event):
+                waiting[call.id] = OpenCall(event, call)
+    return list(waiting.values())
+
+
+def _waits_for_a_person(call: FunctionCall, event: Event) -> bool:
+    return call.id in (event.long_running_tool_ids or ()) or (call.name or "").startswith(
+        "adk_request_"
+    )
 
 
 def seal(call: OpenCall, reason: SealReason) -> Event:
@@ -121,14 +124,14 @@ def is_user_message(event: Event) -> bool:
     )
 
 
-def is_stored(events: Iterable[Event], invocation_id: str, message: Content) -> bool:
+def is_stored(turn: Iterable[Event], message: Content) -> bool:
     """Whether `message` is already in the history of the turn."""
     posted = {
         part.function_response.id
         for part in message.parts or ()
         if part.function_response and part.function_response.id
     }
-    for event in events_of(events, invocation_id):
+    for event in turn:
         if event.author != "user":
             continue
         if posted:
@@ -168,12 +171,11 @@ def says_something(event: Event) -> bool:
     return bool(event.content and event.content.parts) or event.output is not None
 
 
-def recorded_end(events: Iterable[Event], invocation_id: str) -> list[Event]:
+def recorded_end(turn: Sequence[Event]) -> list[Event]:
     """The events that the turn has ended with: its answer, or what it waits for a person with.
 
     Empty when an agent had still something to do.
     """
-    turn = events_of(events, invocation_id)
     said = [event for event in turn if says_something(event) and not is_error(event)]
     if not said or said[-1].author == "user" or not said[-1].is_final_response():
         return []
@@ -210,13 +212,11 @@ def declares_idempotent(call: OpenCall) -> bool:
     return call.call.name in (call.event.custom_metadata or {}).get(IDEMPOTENT_TOOLS, ())
 
 
-def close_to_resume(
-    events: Sequence[Event], invocation_id: str
-) -> tuple[list[Event], list[Repeat]]:
+def close_to_resume(turn: Sequence[Event]) -> tuple[list[Event], list[Repeat]]:
     """Seals for the open calls of a turn that goes on, and the calls that are to be made again."""
     seals: list[Event] = []
     repeats: list[Repeat] = []
-    for call in open_calls(events, invocation_id):
+    for call in open_calls(turn):
         if declares_idempotent(call):
             repeats.append(repeat(call))
             seals.append(seal(call, "repeated"))
@@ -225,12 +225,6 @@ def close_to_resume(
     return seals, repeats
 
 
-def close_for_good(
-    events: Sequence[Event], invocation_ids: Iterable[str], reason: SealReason
-) -> list[Event]:
-    """Seals for the open calls of turns that will not go on."""
-    return [
-        seal(call, reason)
-        for invocation_id in invocation_ids
-        for call in open_calls(events, invocation_id)
-    ]
+def close_for_good(turn: Iterable[Event], reason: SealReason) -> list[Event]:
+    """Seals for the open calls of a turn that will not go on."""
+    return [seal(call, reason) for call in open_calls(turn)]

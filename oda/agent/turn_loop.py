@@ -205,8 +205,7 @@ class TurnLoop:
         try:
             turn = await self._history.of_turn(self.invocation_id)
             if turn is not None:
-                seals = resume.close_for_good(turn.session.events, [self.invocation_id], reason)
-                await self._history.append(turn.session, seals)
+                await self._history.append(turn.session, resume.close_for_good(turn.events, reason))
         except Exception as error:
             log.warning("calls_left_open", invocation_id=self.invocation_id, exc_info=error)
 

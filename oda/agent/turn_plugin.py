@@ -1,7 +1,8 @@
 """The ADK plugin by which a turn is watched and steered from inside a run.
 
-It learns the invocation's id, counts what models use, enforces limits, repeats interrupted
-idempotent calls, and lets an LLM agent inside a graph node go on where it stopped.
+It gives the invocation its id, counts what models use, enforces limits, repeats interrupted
+idempotent calls, skips agents that have finished, and lets an LLM agent inside a graph node go on
+where it stopped.
 """
 
 from collections.abc import Iterator, Sequence
@@ -11,6 +12,7 @@ from dataclasses import dataclass, field
 from google.adk.agents.base_agent import BaseAgent
 from google.adk.agents.callback_context import CallbackContext
 from google.adk.agents.invocation_context import InvocationContext
+from google.adk.agents.parallel_agent import ParallelAgent
 from google.adk.events import Event
 from google.adk.models.llm_request import LlmRequest
 from google.adk.models.llm_response import LlmResponse
@@ -21,7 +23,8 @@ from google.genai.types import Content, Part
 from oda.agent.failure import ModelReportedError
 from oda.agent.limits import TurnLimits, Usage
 from oda.agent.model import NOT_CONFIGURED
-from oda.agent.resume import Repeat, close_for_good, is_error
+from oda.agent.replay import RunKey, ended_in_earlier_round
+from oda.agent.resume import Repeat, close_for_good, events_of, is_error
 from oda.tools.idempotency import IDEMPOTENT_TOOLS, is_idempotent
 
 SessionKey = tuple[str, str, str]
@@ -45,6 +48,8 @@ class TurnScope:
     """By agent name: the tools it was last offered that are declared idempotent."""
     reported: set[str] = field(default_factory=set)
     """Error codes with which models have answered."""
+    finished: dict[RunKey, list[Event]] = field(default_factory=dict)
+    """Runs of agents that are skipped once each, by their last events."""
 
 
 class TurnPlugin(BasePlugin):
@@ -85,13 +90,18 @@ class TurnPlugin(BasePlugin):
 
     async def before_agent_callback(
         self, *, agent: BaseAgent, callback_context: CallbackContext
-    ) -> None:
-        if self._scope(callback_context.session):
-            put_node_input_before_its_record(
-                callback_context.session.events,
-                callback_context.node_path,
-                callback_context.invocation_id,
-            )
+    ) -> Content | None:
+        scope = self._scope(callback_context.session)
+        if scope is None:
+            return None
+        put_node_input_before_its_record(
+            callback_context.session.events,
+            callback_context.node_path,
+            callback_context.invocation_id,
+        )
+        if isinstance(agent, ParallelAgent):
+            _forget_earlier_rounds(agent, callback_context.get_invocation_context())
+        return _skip_if_finished(agent, callback_context, scope)
 
     async def before_model_callback(
         self, *, callback_context: CallbackContext, llm_request: LlmRequest
@@ -133,8 +143,8 @@ class TurnPlugin(BasePlugin):
         """Called before an event is stored.
 
         Raises:
-            ModelReportedError: the event is a model's failure. ADK would store it and go on, with
-                the next agent of a sequence for example.
+            ModelReportedError: the event is a model's failure. ADK would go on from there, with the
+                next agent of a sequence for example, and show what the model said to models.
         """
         scope = self._scope(invocation_context.session)
         if scope is None or event.partial:
@@ -142,6 +152,7 @@ class TurnPlugin(BasePlugin):
         if event.usage_metadata:
             scope.usage.add(event.id, event.model_version, event.usage_metadata)
         if is_error(event) and event.error_code in scope.reported | _SET_BY_ADK:
+            await _store_without_content(event, invocation_context)
             raise ModelReportedError(event.error_code or "", event.error_message)
         _record_idempotent_calls(event, scope.idempotent_tools.get(event.author, frozenset()))
 
@@ -149,13 +160,37 @@ class TurnPlugin(BasePlugin):
         return self._scopes.get((session.app_name, session.user_id, session.id))
 
 
+async def _store_without_content(event: Event, context: InvocationContext) -> None:
+    node_info = event.node_info.model_copy(update={"output_for": None, "message_as_output": None})
+    record = event.model_copy(update={"content": None, "output": None, "node_info": node_info})
+    await context.session_service.append_event(context.session, record)
+
+
+def _forget_earlier_rounds(parallel: ParallelAgent, context: InvocationContext) -> None:
+    turn = events_of(context.session.events, context.invocation_id)
+    for name in ended_in_earlier_round(turn, parallel):
+        context.set_agent_state(name)
+
+
+def _skip_if_finished(
+    agent: BaseAgent, callback_context: CallbackContext, scope: TurnScope
+) -> Content | None:
+    """An empty content, with which ADK ends the agent, when its run is on record already."""
+    context = callback_context.get_invocation_context()
+    runs = scope.finished.get((agent.name, context.branch))
+    if not runs:
+        return None
+    callback_context.actions.escalate = runs.pop(0).actions.escalate
+    if context.is_resumable:
+        context.set_agent_state(agent.name, end_of_agent=True)
+        callback_context.actions.end_of_agent = True
+    return Content(role="model", parts=[])
+
+
 async def _close_other_turns(context: InvocationContext, invocation_id: str) -> None:
     """Seal the calls that interrupted turns have left open; ADK would drop them in silence."""
-    events = context.session.events
-    others = dict.fromkeys(
-        event.invocation_id for event in events if event.invocation_id != invocation_id
-    )
-    for seal in close_for_good(events, others, "unknown"):
+    others = [event for event in context.session.events if event.invocation_id != invocation_id]
+    for seal in close_for_good(others, "unknown"):
         await context.session_service.append_event(context.session, seal)
 
 

@@ -21,6 +21,7 @@ from oda.tools.mcp import McpStatus
 
 _EXTRAS = {"redis": "sessions in Redis", "anthropic": "ADK's own Anthropic models"}
 _DATABASE_LIMIT_S = 15.0
+_DATABASE_REMEDY = "check ODA_DATABASE_URL, ODA_SESSION_SERVICE and that the server is running"
 
 
 @dataclass(frozen=True)
@@ -99,13 +100,10 @@ async def _database(settings: Settings) -> Finding:
             return Finding("ok", "sessions", type(services.session).__name__)
     except OdaError as error:
         return failed("sessions", error)
-    except TimeoutError:
-        return Finding(
-            "fail",
-            "sessions",
-            f"no answer in {_DATABASE_LIMIT_S:g} s",
-            "check ODA_DATABASE_URL, ODA_SESSION_SERVICE and that the server is running",
-        )
+    except Exception as error:
+        slow = isinstance(error, TimeoutError)
+        detail = f"no answer in {_DATABASE_LIMIT_S:g} s" if slow else str(error)
+        return Finding("fail", "sessions", detail, _DATABASE_REMEDY)
 
 
 def _agent(oda: OdaContext, name: str) -> Finding:

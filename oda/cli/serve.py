@@ -111,7 +111,7 @@ def _bind(settings: ServeSettings) -> socket.socket:
 def _in_use(settings: ServeSettings) -> UnavailableError:
     return UnavailableError(
         f"port {settings.port} on {settings.host} is in use",
-        remedy="stop what listens there, or choose another with --port (0 takes a free one)",
+        remedy="stop what listens there, or choose another with --port, 0 for a free one",
     )
 
 

@@ -17,6 +17,9 @@ from oda.errors import OdaError
 if TYPE_CHECKING:
     from oda.settings import Settings
 
+_LOGS_WHAT_IT_RAISES = ("google_adk.google.adk.sessions.database_session_service",)
+"""Loggers whose errors reach the user as an error anyway."""
+
 
 def run() -> NoReturn:
     """Run the command of `sys.argv` and end the process."""
@@ -73,11 +76,13 @@ def set_up_logging(level: str, log_format: str) -> None:
     """
     from oda.telemetry import configure_logging
 
-    os.environ.setdefault("LITELLM_LOG", "ERROR")
     configure_logging(level, log_format)
     if debugging():
         warnings.simplefilter("default")
         logging.captureWarnings(True)
+    else:
+        for name in _LOGS_WHAT_IT_RAISES:
+            logging.getLogger(name).setLevel(logging.CRITICAL)
 
 
 def silence_warnings() -> None:

@@ -2,7 +2,7 @@
 
 import logging
 import os
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -113,13 +113,10 @@ class _StrictLoader(yaml.SafeLoader):
     """YAML's safe subset, without keys that are given twice."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
-        keys = [self.construct_object(key, deep=True) for key, _ in node.value]
-        for key in _repeated(keys):
-            raise yaml.constructor.ConstructorError(
-                None, None, f"the key {key!r} is given twice", node.start_mark
-            )
+        keys = [key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
+        for number, key in enumerate(keys):
+            if key in keys[:number]:
+                raise yaml.constructor.ConstructorError(
+                    None, None, f"the key {key!r} is given twice", node.start_mark
+                )
         return super().construct_mapping(node, deep=deep)
-
-
-def _repeated(keys: list[Any]) -> Iterator[Any]:
-    return (key for number, key in enumerate(keys) if key in keys[:number])

@@ -31,9 +31,7 @@ class Size:
     """Names of the targets whose growth is measured; None for all."""
 
 
-FULL = Size(
-    starts=3, rounds=8, sessions_per_round=5, bursts=3, burst_size=64, growth_of=None
-)
+FULL = Size(starts=3, rounds=8, sessions_per_round=5, bursts=3, burst_size=64, growth_of=None)
 QUICK = Size(
     starts=1,
     rounds=4,

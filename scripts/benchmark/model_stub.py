@@ -46,8 +46,15 @@ async def model_stub(directory: Path) -> AsyncIterator[ModelStub]:
     )
     try:
         async with asyncio.timeout(_READY_WITHIN_S):
-            while not (printed := process.log_tail()).endswith("\n"):
-                await asyncio.sleep(_POLL_S)
-        yield ModelStub(printed.strip().splitlines()[-1], process)
+            url = await _printed_url(process)
+        yield ModelStub(url, process)
     finally:
         await process.stop()
+
+
+async def _printed_url(process: ChildProcess) -> str:
+    while True:
+        printed = process.log_tail()
+        if printed.endswith("\n"):
+            return printed.split()[-1]
+        await asyncio.sleep(_POLL_S)

@@ -47,7 +47,7 @@ class ChildProcess:
         with log.open("ab") as output:
             process = await asyncio.create_subprocess_exec(
                 *command,
-                env=environment,
+                env=dict(environment),
                 cwd=directory,
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=output,

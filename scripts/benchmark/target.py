@@ -112,7 +112,11 @@ class BareRunner(Target):
         return plain_adk(self._model_base)
 
     async def is_ready(self) -> bool:
-        return Path(self._socket).exists()
+        try:
+            await self.new_session()
+        except (FileNotFoundError, ConnectionRefusedError):
+            return False
+        return True
 
     async def new_session(self) -> str:
         return await self._ask("session")

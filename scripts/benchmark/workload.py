@@ -3,7 +3,9 @@
 from oda.testing.script import Call, Match, Script, Text, ToolCalls
 
 QUESTION = "What is 2 and 3 together?"
-ANSWER = "Two and three are five; that is what the tool has found when it was asked to add them now."
+ANSWER = (
+    "Two and three are five; that is what the tool has found when it was asked to add them now."
+)
 MODEL = "openai/stub"
 MODEL_BASE_VARIABLE = "BENCH_MODEL_BASE"
 """Tells agents without oda's configuration where the model is."""

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import httpx
 import pytest
+import pytest_asyncio
 
 from oda.testing import ModelServer
 
@@ -37,15 +38,41 @@ class Server:
 Serve = Callable[..., Awaitable[Server]]
 
 
-@pytest.fixture
-async def model() -> AsyncIterator[ModelServer]:
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def shared_model() -> AsyncIterator[ModelServer]:
     async with ModelServer() as server:
         yield server
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def server(
+    shared_model: ModelServer, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[Server]:
+    """One server for the tests of a module, whose agents are answered by `model`."""
+    settings = {"MODEL": "openai/stub", "MODEL_API_BASE": shared_model.openai_base}
+    data = tmp_path_factory.mktemp("data")
+    async with _serving((), TEST_AGENTS, data, settings) as running:
+        yield running
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def keyless(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Server]:
+    """One server for the tests of a module, without any model."""
+    async with _serving((), TEST_AGENTS, tmp_path_factory.mktemp("data"), {}) as running:
+        yield running
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def model(shared_model: ModelServer) -> ModelServer:
+    """The model of the module's server, with nothing scripted and nothing recorded."""
+    shared_model.play([])
+    shared_model.reset()
+    return shared_model
+
+
+@pytest_asyncio.fixture(loop_scope="module")
 async def serve(tmp_path: Path) -> AsyncIterator[Serve]:
-    """Start `oda serve`; keyword arguments become `ODA_…` variables."""
+    """Start servers of one's own; keyword arguments become `ODA_…` variables."""
     async with AsyncExitStack() as stack:
 
         async def start(
@@ -54,12 +81,6 @@ async def serve(tmp_path: Path) -> AsyncIterator[Serve]:
             return await stack.enter_async_context(_serving(arguments, agents, data, env))
 
         yield start
-
-
-@pytest.fixture
-async def server(serve: Serve, model: ModelServer) -> Server:
-    """A server whose agents are answered by `model`."""
-    return await serve(MODEL="openai/stub", MODEL_API_BASE=model.openai_base)
 
 
 @asynccontextmanager

@@ -1,15 +1,24 @@
 """Apps, sessions and their state over HTTP, and how wrong requests are answered."""
 
+import uuid
+from collections.abc import AsyncIterator
 from typing import Any
 
+import httpx
 import pytest
+import pytest_asyncio
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 SESSIONS = "/v1/apps/calculator/sessions"
 
 
-@pytest.fixture
-async def client(serve: Any) -> Any:
-    return (await serve()).client
+@pytest_asyncio.fixture(loop_scope="module")
+async def client(keyless: Any) -> AsyncIterator[httpx.AsyncClient]:
+    """A client whose user nobody else is."""
+    user = {"X-Oda-User": uuid.uuid4().hex}
+    async with httpx.AsyncClient(base_url=keyless.url, headers=user, timeout=30) as client:
+        yield client
 
 
 async def test_apps_say_what_they_are_and_which_cannot_be_loaded(client: Any) -> None:
@@ -42,7 +51,7 @@ async def test_a_session_is_created_read_listed_and_deleted(client: Any) -> None
         *("app", "user_id", "session_id", "created_at", "updated_at", "busy", "turns")
     }
     assert (body["app"], body["user_id"], body["busy"], body["turns"]) == (
-        *("calculator", "local", False, 0),
+        *("calculator", client.headers["X-Oda-User"], False, 0),
     )
     assert body["created_at"].endswith("Z")
     read = await client.get(f"{SESSIONS}/s-1")

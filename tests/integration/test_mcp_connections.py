@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping
+from pathlib import Path
 
 import pytest
 
@@ -9,6 +10,7 @@ from oda.config import AnyMcpServerRecord, RemoteMcpServerRecord
 from oda.errors import ConfigurationError
 from oda.tools.mcp import McpConnections, McpStatus
 from tests.support.mcp_processes import (
+    appears,
     call,
     demo,
     demo_on_port,
@@ -122,12 +124,12 @@ async def test_a_changed_record_takes_effect_and_the_old_process_ends() -> None:
     assert before != after
 
 
-async def test_a_call_that_runs_while_the_record_changes_is_finished() -> None:
+async def test_a_call_that_runs_while_the_record_changes_is_finished(tmp_path: Path) -> None:
+    begun = tmp_path / "begun"
     async with connections({"demo": demo()}) as mcp:
         toolset = mcp.toolset("demo")
-        await toolset.get_tools()
-        running = asyncio.create_task(value(toolset, "wait", seconds=0.5))
-        await asyncio.sleep(0.1)
+        running = asyncio.create_task(value(toolset, "wait", seconds=0.5, mark=str(begun)))
+        await appears(begun)
         mcp.reconfigure({"demo": demo(prefix="new")})
         assert await running == "waited"
 

@@ -46,6 +46,13 @@ async def only_demo_processes(*expected: int) -> None:
             await asyncio.sleep(0.05)
 
 
+async def appears(path: Path) -> None:
+    """Wait until a server has made the file."""
+    async with asyncio.timeout(10):
+        while not path.exists():  # noqa: ASYNC110, ASYNC240 - the system tells nobody
+            await asyncio.sleep(0.02)
+
+
 async def call(toolset: BaseToolset, tool: str, **args: Any) -> Any:
     """List the tools as ADK does, and run one."""
     tools = {listed.name: listed for listed in await toolset.get_tools_with_prefix()}
@@ -88,8 +95,7 @@ async def demo_on_port(
         sys.executable, str(DEMO), "--port", str(port), "--transport", transport
     )
     try:
-        async with asyncio.timeout(20):
-            await _listening(port)
+        await listening(port)
         yield process
     finally:
         if process.returncode is None:
@@ -97,12 +103,17 @@ async def demo_on_port(
         await process.wait()
 
 
-async def _listening(port: int) -> None:
-    while True:
-        try:
-            _, writer = await asyncio.open_connection("127.0.0.1", port)
-        except OSError:
+async def listening(port: int) -> None:
+    """Wait until a server accepts connections."""
+    async with asyncio.timeout(20):
+        while not await _accepts(port):
             await asyncio.sleep(0.05)
-        else:
-            writer.close()
-            return
+
+
+async def _accepts(port: int) -> bool:
+    try:
+        _, writer = await asyncio.open_connection("127.0.0.1", port)
+    except OSError:
+        return False
+    writer.close()
+    return True

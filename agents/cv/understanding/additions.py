@@ -19,16 +19,16 @@ _CERTAIN, _CLEAR, _GUESS = 0.95, 0.85, 0.55
 
 
 def understand_addition(
-    message: Message, command: CommandHit, outline: Outline
+    message: Message, command: CommandHit, outline: Outline, into: Section | None = None
 ) -> Recognition:
-    """Understand a message that commands to add."""
+    """Understand a message that commands to add; `into` is a section that it need not name."""
     canvas = Canvas(message)
     canvas.take(command.begin, command.stop if command.heads else command.begin)
     _take_inner_verb(canvas, command)
     noun = _noun(canvas)
     if detail := understand_detail(message, command, outline):
         return detail
-    section = noun.section if noun else None
+    section = noun.section if noun else into
     confidence = _CERTAIN
     if section is None:
         confidence = _CLEAR

@@ -39,7 +39,8 @@ def understand_lookup(message: Message, command: CommandHit, outline: Outline) -
     if whole:
         canvas.take(*whole.span())
     _take_verbs(canvas, command)
-    target = replace(target, names=(*names, *take_names(canvas, Outline())))
+    every = target.every or vocabulary().references.every.search(message.text) is not None
+    target = replace(target, every=every, names=(*names, *take_names(canvas, Outline())))
     return Recognition(
         intent=command.intent,
         section=section,

@@ -7,6 +7,8 @@ from pydantic import JsonValue
 
 from mcp_tools.resume import SECTIONS, Resume, Section, title_field
 
+from .vocabulary import aliases
+
 _MIN_MENTION = 2
 """Shorter titles are not looked for inside sentences."""
 
@@ -67,14 +69,17 @@ class Outline:
 
     def find(self, name: str, sections: Sequence[Section] = SECTIONS) -> list[Place]:
         """Return the entries that a name fits best: by title, by part of it, by another text."""
-        wanted = name.casefold().strip()
+        folded = name.casefold().strip()
+        known_as = sorted(aliases().get(folded, frozenset()) | {folded})
         ranked = [
             (rank, place)
             for place, texts in self.places()
-            if place.section in sections and (rank := _fit(wanted, texts)) is not None
+            if place.section in sections
+            for wanted in known_as
+            if (rank := _fit(wanted, texts)) is not None
         ]
         best = min((rank for rank, _ in ranked), default=None)
-        return [place for rank, place in ranked if rank == best]
+        return list(dict.fromkeys(place for rank, place in ranked if rank == best))
 
 
 def _fit(wanted: str, texts: tuple[str, ...]) -> int | None:

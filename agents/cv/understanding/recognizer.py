@@ -3,6 +3,8 @@
 from dataclasses import replace
 from datetime import date
 
+from mcp_tools.resume import Section
+
 from .additions import understand_addition, understand_statement
 from .answers import answers, understand_answer
 from .changes import understand_change
@@ -26,14 +28,15 @@ class IntentRecognizer:
         today: date,
         outline: Outline | None = None,
         asked: Asked | None = None,
+        section: Section | None = None,
     ) -> Recognition:
         """Return what a message means.
 
         `outline` tells the names of the entries that there are, `asked` what the person was asked
-        for last, `today` what "last year" is.
+        for last, `section` where something is to be added, `today` what "last year" is.
         """
         message = prepare(text, today=today)
-        found = self._understood(message, outline or Outline(), asked)
+        found = self._understood(message, outline or Outline(), asked, section)
         return replace(
             found,
             language=message.language,
@@ -41,7 +44,9 @@ class IntentRecognizer:
             corrects=vocabulary().connectors.correction.search(message.text) is not None,
         )
 
-    def _understood(self, message: Message, outline: Outline, asked: Asked | None) -> Recognition:
+    def _understood(
+        self, message: Message, outline: Outline, asked: Asked | None, section: Section | None
+    ) -> Recognition:
         if signal := find_signal(message):
             return Recognition(signal=signal, confidence=_CERTAIN)
         command = find_command(message)
@@ -54,7 +59,7 @@ class IntentRecognizer:
             case Intent.UNDO:
                 return Recognition(intent=Intent.UNDO, confidence=_CERTAIN)
             case Intent.ADD:
-                return understand_addition(message, command, outline)
+                return understand_addition(message, command, outline, section)
             case Intent.UPDATE:
                 return understand_change(message, command, outline)
             case _:

@@ -219,10 +219,16 @@ def section_facts() -> Mapping[Section, SectionFacts]:
     }
 
 
-def _read(name: str) -> dict[Any, Any]:
+@cache
+def aliases() -> Mapping[str, frozenset[str]]:
+    """Return for every known name, in lower case, all the names of the same thing."""
+    groups = [frozenset(name.casefold() for name in names) for names in _read("aliases.yaml")]
+    return {name: group for group in groups for name in group}
+
+
+def _read(name: str) -> Any:
     text = Path(__file__).with_name(name).read_text(encoding="utf-8")
-    content: dict[Any, Any] = yaml.load(text, Loader=_LOADER)
-    return content
+    return yaml.load(text, Loader=_LOADER)
 
 
 def _prepared(content: dict[Any, Any], *, whole_words: bool) -> Iterator[tuple[Any, Any]]:

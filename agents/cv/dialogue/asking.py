@@ -1,0 +1,77 @@
+"""The words of questions and of answers that need no tool."""
+
+from collections.abc import Mapping, Sequence
+
+from mcp_tools.resume import SECTIONS, JsonObject, Language, Path, Resume, read, section_label, title_field
+
+from .decision import Ask, Outcome, Say
+from .pending import Pending, PendingEntry, PendingSection
+from .phrases import entry_line, field_names, numbered, phrase, section_names
+
+_BASICS = ("name", "label", "email", "phone", "url", "summary", "location")
+
+
+def question(decision: Ask | Say, outcome: Outcome, resume: Resume) -> str:
+    """Put a question or an answer in words."""
+    language = outcome.language
+    top = outcome.pending[-1] if outcome.pending else None
+    section = outcome.recognition.section
+    if isinstance(top, PendingEntry) and decision.topic in ("missing", "bad_date"):
+        return _about_entry(decision, top, language)
+    topic, details = decision.topic, dict(decision.details)
+    if topic in ("empty_section", "not_found") and section is None:
+        topic = "not_found_anywhere" if details.get("name") else "empty_resume"
+    if topic == "which_entry":
+        options = details["options"]
+        assert isinstance(options, Sequence)
+        details |= {"count": len(options), "options": numbered(_lines(options, resume, language))}
+    elif topic == "not_found" and section:
+        lines = (entry_line(section, entry, language) for entry in resume.entries(section))
+        details["options"] = numbered(lines)
+    return phrase(topic, language, **_common(section, language), **details)
+
+
+def reminder(pending: Sequence[Pending], language: Language) -> str:
+    """Say what is still unfinished; "" when nothing is."""
+    top = pending[-1] if pending else None
+    if isinstance(top, PendingEntry):
+        return phrase("pending", language, **_entry_details(top, language))
+    return phrase("pending_section", language) if isinstance(top, PendingSection) else ""
+
+
+def _about_entry(decision: Ask | Say, entry: PendingEntry, language: Language) -> str:
+    details = _entry_details(entry, language)
+    if decision.topic == "missing":
+        return phrase("missing", language, **details)
+    said = phrase("bad_date", language, **decision.details)
+    return f"{said} {phrase('pending', language, **details)}" if entry.missing_fields else said
+
+
+def _entry_details(entry: PendingEntry, language: Language) -> Mapping[str, str]:
+    title = entry.data.get(title_field(entry.section) or "")
+    left, right = ("（", "）") if language == "zh" else (" (", ")")
+    return {
+        "section": section_label(entry.section, language),
+        "fields": field_names(entry.section, entry.missing_fields, language),
+        "known": f"{left}{title}{right}" if title else "",
+    }
+
+
+def _common(section: str | None, language: Language) -> dict[str, str]:
+    return {
+        "section": section_label(section, language) if section else "",
+        "sections": section_names(SECTIONS, language),
+        "fields": field_names("basics", _BASICS, language),
+    }
+
+
+def _lines(paths: Sequence[str], resume: Resume, language: Language) -> list[str]:
+    lines: list[str] = []
+    sections = {Path.parse(path).section for path in paths}
+    for path in paths:
+        section = Path.parse(path).section
+        found = read(resume, path)
+        entry: JsonObject = found if isinstance(found, dict) else {}
+        label = f"{section_label(section, language)}: " if len(sections) > 1 else ""
+        lines.append(label + entry_line(section, entry, language))
+    return lines

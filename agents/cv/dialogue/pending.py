@@ -1,0 +1,85 @@
+"""What a conversation has not finished: entries that lack fields, choices that are open.
+
+The last one is the one that is asked for; the others wait behind it.
+"""
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter
+
+from mcp_tools.resume import JsonObject, Section
+
+from ..understanding.additions import missing_fields
+from ..understanding.recognition import Recognition
+from ..understanding.vocabulary import section_facts
+
+
+class _Pending(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+
+class PendingEntry(_Pending):
+    """An entry to be added that lacks fields; an `endDate` of `None` means "until now"."""
+
+    kind: Literal["entry"] = "entry"
+    intent: Literal["ADD"] = "ADD"
+    section: Section
+    data: JsonObject
+    missing_fields: tuple[str, ...]
+
+
+class PendingSection(_Pending):
+    """A message that says what to add but not where."""
+
+    kind: Literal["section"] = "section"
+    message: str
+
+
+class PendingChoice(_Pending):
+    """A command that fits several entries; `options` are their paths."""
+
+    kind: Literal["choice"] = "choice"
+    intent: Literal["ADD", "UPDATE", "DELETE", "READ"]
+    data: JsonObject = {}
+    fields: tuple[str, ...] = ()
+    value: str | None = None
+    names: tuple[str, ...] = ()
+    options: tuple[str, ...]
+
+
+Pending = Annotated[PendingEntry | PendingSection | PendingChoice, Field(discriminator="kind")]
+_PENDINGS: TypeAdapter[tuple[Pending, ...]] = TypeAdapter(tuple[Pending, ...])
+
+
+def load_pending(stored: object) -> tuple[Pending, ...]:
+    """Read pending data from the session state; nothing stored is nothing pending."""
+    return _PENDINGS.validate_python(stored or ())
+
+
+def dump_pending(pending: tuple[Pending, ...]) -> list[dict[str, JsonValue]]:
+    """Return pending data as JSON for the session state."""
+    dumped: list[dict[str, JsonValue]] = _PENDINGS.dump_python(pending, mode="json")
+    return dumped
+
+
+def merged(pending: PendingEntry, said: Recognition) -> PendingEntry:
+    """Return a pending entry with what has been said about it.
+
+    New values fill what is missing; they replace what is there when the person corrects it.
+    """
+    new = {name: value for name, value in said.data.items() if value != ""}
+    data = {**pending.data, **new} if said.corrects else {**new, **pending.data}
+    return PendingEntry(
+        section=pending.section, data=data, missing_fields=missing_fields(pending.section, data)
+    )
+
+
+def is_other_entry(pending: PendingEntry, said: Recognition) -> bool:
+    """Tell whether something said is about another entry than the pending one."""
+    if said.section != pending.section:
+        return True
+    title = section_facts()[pending.section].order[:1]
+    return any(
+        name in said.data and name in pending.data and said.data[name] != pending.data[name]
+        for name in title
+    )

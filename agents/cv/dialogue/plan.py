@@ -1,0 +1,113 @@
+"""The plan: which tool calls carry out what was understood. Pure; nothing is called here."""
+
+from collections.abc import Sequence
+
+from pydantic import JsonValue
+
+from mcp_tools.resume import JsonObject, Resume, field_kind, title_field
+
+from ..understanding.outline import Place
+from ..understanding.recognition import Intent, Recognition
+from .decision import ToolCall
+
+
+def read_call(path: str) -> ToolCall:
+    """Return the call that reads a path."""
+    return ToolCall(name="CVReader", params={"path": path})
+
+
+def edit_call(path: str, action: str, value: JsonValue = None) -> ToolCall:
+    """Return the call that edits a path."""
+    params: dict[str, JsonValue] = {"path": path, "action": action}
+    return ToolCall(name="CVEditor", params=params if action == "delete" else {**params, "value": value})
+
+
+def undo_call() -> ToolCall:
+    """Return the call that takes back the last edit."""
+    return ToolCall(name="CVUndo", params={})
+
+
+def addition(section: str, entries: Sequence[JsonObject]) -> tuple[ToolCall, ...]:
+    """Return the call that adds complete entries; an open end is left out."""
+    values: list[JsonValue] = [
+        {name: value for name, value in entry.items() if value is not None} for entry in entries
+    ]
+    return (edit_call(section, "add", values[0] if len(values) == 1 else values),)
+
+
+def basics_calls(said: Recognition) -> tuple[ToolCall, ...]:
+    """Return the calls that read, set or delete fields of the basics."""
+    if said.intent is Intent.READ:
+        return tuple(read_call(f"basics.{name}") for name in said.fields) or (read_call("basics"),)
+    if said.intent is Intent.DELETE:
+        return tuple(edit_call(f"basics.{name}", "delete") for name in said.fields)
+    profiles = said.data.get("profiles")
+    fields = {name: value for name, value in said.data.items() if name != "profiles"}
+    calls = [_update("basics", fields)] if fields else []
+    return (*calls, *([edit_call("basics.profiles", "add", profiles)] if profiles else []))
+
+
+def entry_calls(
+    said: Recognition, places: Sequence[Place], resume: Resume
+) -> tuple[ToolCall, ...]:
+    """Return the calls that carry out something on entries; deletes start from the last."""
+    paths = [_path(place) for place in places]
+    if said.intent is Intent.READ:
+        return tuple(read_call(f"{path}{name}") for path in paths for name in _suffixes(said))
+    if said.intent is Intent.DELETE:
+        backwards = sorted(places, key=lambda place: place.index, reverse=True)
+        return tuple(
+            edit_call(f"{_path(place)}{name}", "delete")
+            for place in backwards
+            for name in _suffixes(said)
+        )
+    if said.intent is Intent.ADD:
+        return tuple(call for place in places for call in _details(place, said.data))
+    return tuple(_update(_path(place), _changes(said, place, resume)) for place in places)
+
+
+def _suffixes(said: Recognition) -> list[str]:
+    names = [
+        name
+        for field in said.fields
+        for name in (("startDate", "endDate") if field == "period" else (field,))
+    ]
+    return [f".{name}" for name in names] or [""]
+
+
+def _update(path: str, changes: JsonObject) -> ToolCall:
+    if len(changes) == 1:
+        ((name, value),) = changes.items()
+        return edit_call(f"{path}.{name}", "update", value)
+    return edit_call(path, "update", changes)
+
+
+def _changes(said: Recognition, place: Place, resume: Resume) -> JsonObject:
+    """Return the new values; one without a field replaces the text that was named."""
+    if said.data or said.value is None:
+        return said.data
+    entry = resume.entries(place.section)[place.index]
+    for name in said.target.names:
+        for field, value in entry.items():
+            if isinstance(value, str) and value.casefold() == name.casefold():
+                return {field: said.value}
+    return {title_field(place.section) or "name": said.value}
+
+
+def _details(place: Place, data: JsonObject) -> list[ToolCall]:
+    return [
+        edit_call(
+            f"{_path(place)}.{name}",
+            "add" if field_kind(place.section, name) == "list" else "update",
+            _single(value),
+        )
+        for name, value in data.items()
+    ]
+
+
+def _single(value: JsonValue) -> JsonValue:
+    return value[0] if isinstance(value, list) and len(value) == 1 else value
+
+
+def _path(place: Place) -> str:
+    return f"{place.section}[{place.index}]"

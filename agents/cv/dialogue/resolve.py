@@ -1,0 +1,99 @@
+"""Which entries of a resume a target means."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from mcp_tools.resume import SECTIONS, Resume, Section
+
+from ..understanding.outline import Outline, Place
+from ..understanding.recognition import Target
+
+_PRESENT = "9999"
+"""Sorts an open end behind every date."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The entries that are meant, in order."""
+
+    places: tuple[Place, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Several:
+    """Entries of which one must be chosen."""
+
+    places: tuple[Place, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """There is no such entry; `name` is what was looked for, `None` when the section is empty."""
+
+    name: str | None
+
+
+Resolution = Found | Several | Missing
+
+
+def resolve(resume: Resume, section: Section | None, target: Target) -> Resolution:
+    """Find the entries that a target means, in a section or in all of them."""
+    outline = Outline.of(resume)
+    sections = [section] if section else list(SECTIONS)
+    places = tuple(place for place, _ in outline.places() if place.section in sections)
+    if not places:
+        return Missing(target.names[0] if target.names and section is None else None)
+    named = _by_names(outline, sections, target) if target.names else None
+    if named and not (isinstance(named, Missing) and (target.ordinals or target.newest)):
+        return named
+    if target.every:
+        return Found(places)
+    if target.ordinals:
+        return _by_ordinals(places, target.ordinals)
+    if target.newest:
+        return Found((max(places, key=lambda place: _recency(resume, place)),))
+    return Found(places) if len(places) == 1 else Several(places)
+
+
+def _by_names(outline: Outline, sections: Sequence[Section], target: Target) -> Resolution:
+    """Names may describe one entry together ("Google", "SRE") or several ("Python", "Go")."""
+    found = [outline.find(name, sections) for name in target.names]
+    hits = [places for places in found if places]
+    if not hits:
+        return Missing(target.names[0])
+    common = [place for place in hits[0] if all(place in places for places in hits)]
+    if common:
+        if target.ordinals:
+            return _by_ordinals(tuple(common), target.ordinals)
+        return Found(tuple(common)) if len(common) == 1 or target.every else Several(tuple(common))
+    if all(len(places) == 1 for places in hits):
+        return Found(tuple(dict.fromkeys(place for places in hits for place in places)))
+    return Several(tuple(dict.fromkeys(place for places in hits for place in places)))
+
+
+def _by_ordinals(places: Sequence[Place], ordinals: tuple[int, ...]) -> Resolution:
+    """Count within a section; without one, every section long enough is a candidate."""
+    by_section: dict[Section, list[Place]] = {}
+    for place in places:
+        by_section.setdefault(place.section, []).append(place)
+    picked = [
+        tuple(group[ordinal] for ordinal in ordinals)
+        for group in by_section.values()
+        if all(-len(group) <= ordinal < len(group) for ordinal in ordinals)
+    ]
+    if not picked:
+        return Missing(_number(ordinals[0]))
+    if len(picked) == 1:
+        return Found(picked[0])
+    return Several(tuple(place for group in picked for place in group))
+
+
+def _number(ordinal: int) -> str:
+    return f"#{ordinal + 1}" if ordinal >= 0 else f"#{ordinal}"
+
+
+def _recency(resume: Resume, place: Place) -> tuple[str, str, int]:
+    entry = resume.entries(place.section)[place.index]
+    start, end = entry.get("startDate"), entry.get("endDate")
+    dated = start or entry.get("date") or entry.get("releaseDate") or ""
+    return (str(end or (_PRESENT if start else "")), str(dated), -place.index)

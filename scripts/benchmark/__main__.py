@@ -1,0 +1,85 @@
+"""The command line of the benchmark."""
+
+import argparse
+import json
+import sys
+import tempfile
+from contextlib import AsyncExitStack
+from functools import partial
+from pathlib import Path
+
+import uvloop
+from rich.console import Console
+
+from scripts.benchmark.comparison import FULL, QUICK, TargetFactory, compare
+from scripts.benchmark.goals import goals_of
+from scripts.benchmark.postgres import fresh_database
+from scripts.benchmark.report import json_of, notes_of, table_of
+from scripts.benchmark.results import Run
+from scripts.benchmark.servers import (
+    AdkApiServer,
+    AdkApiServerOnSqlAlchemy,
+    OdaServe,
+    OdaServeOnPostgres,
+)
+from scripts.benchmark.target import BareRunner, TurnFailed
+
+_WIDTH = 120
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="scripts/bench",
+        description="Measure what a turn costs in a bare ADK Runner, in `adk api_server` and in "
+        "`oda serve`, against one scripted model. The exit code is 1 when a goal is missed, and 2 "
+        "when a target does not work.",
+    )
+    parser.add_argument("--quick", action="store_true", help="less than two minutes, less exact")
+    parser.add_argument("--pg", metavar="URL", help="measure oda on this PostgreSQL server as well")
+    parser.add_argument(
+        "--adk-sqlalchemy",
+        action="store_true",
+        help="measure `adk api_server` on sqlite+aiosqlite as well",
+    )
+    parser.add_argument("--json", metavar="FILE", type=Path, help="write all numbers there")
+    return parser.parse_args()
+
+
+async def _run(arguments: argparse.Namespace, console: Console) -> Run:
+    factories: dict[str, TargetFactory] = {"runner": BareRunner, "adk": AdkApiServer}
+    if arguments.adk_sqlalchemy:
+        factories["adk-sqlalchemy"] = AdkApiServerOnSqlAlchemy
+    factories["oda"] = OdaServe
+    async with AsyncExitStack() as stack:
+        directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="oda-bench-")))
+        if arguments.pg:
+            database = await stack.enter_async_context(fresh_database(arguments.pg))
+            factories["oda-postgres"] = partial(OdaServeOnPostgres, database=database)
+        return await compare(
+            factories,
+            QUICK if arguments.quick else FULL,
+            directory=directory,
+            tell=lambda text: console.print(text, style="dim"),
+        )
+
+
+def main() -> int:
+    arguments = _arguments()
+    progress = Console(stderr=True)
+    try:
+        run = uvloop.run(_run(arguments, progress))
+    except (RuntimeError, TimeoutError, TurnFailed) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    goals = goals_of(run)
+    if arguments.json:
+        arguments.json.write_text(json.dumps(json_of(run, goals), indent=1))
+    console = Console(width=_WIDTH)
+    console.print(table_of(run))
+    for line in (*notes_of(run), *map(str, goals)):
+        console.print(line, markup=False, highlight=False)
+    return 0 if all(goal.reached for goal in goals) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

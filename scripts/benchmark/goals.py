@@ -1,0 +1,62 @@
+"""What oda must reach, judged on the numbers of one run. Pure."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from statistics import median
+
+from scripts.benchmark.results import Run, TargetResult
+
+CPU_RATIO = 1.0
+GROWTH_RATIO = 2.0
+FAILURES_AT_ONCE = 0
+READY_S = 12.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Goal:
+    """A limit, and the value that was measured."""
+
+    name: str
+    value: float
+    limit: float
+    unit: str = ""
+
+    @property
+    def reached(self) -> bool:
+        return self.value <= self.limit
+
+    def __str__(self) -> str:
+        verdict = "reached" if self.reached else "MISSED "
+        return f"{verdict}  {self.name}: {self.value:.3g}{self.unit} (limit {self.limit:g})"
+
+
+def goals_of(run: Run) -> list[Goal]:
+    """All goals that the run can judge."""
+    found = []
+    for name, result in run.targets.items():
+        if name == "oda" and (adk := run.targets.get("adk")):
+            ratio = median(result.cpu_ratios(adk))
+            found.append(Goal(name="CPU per turn, oda / adk", value=ratio, limit=CPU_RATIO))
+        if name.startswith("oda"):
+            found += _goals_of_one(name, result)
+    return found
+
+
+def _goals_of_one(name: str, result: TargetResult) -> Iterator[Goal]:
+    if result.growth is not None:
+        yield Goal(
+            name=f"{name}: CPU of turn 200 / turn 5",
+            value=result.growth.ratio,
+            limit=GROWTH_RATIO,
+        )
+    yield Goal(
+        name=f"{name}: failed turns of {sum(burst.sent for burst in result.bursts)} sent at once",
+        value=len(result.failures),
+        limit=FAILURES_AT_ONCE,
+    )
+    yield Goal(
+        name=f"{name}: seconds until ready, slowest start",
+        value=max(start.ready_s for start in result.starts),
+        limit=READY_S,
+        unit=" s",
+    )

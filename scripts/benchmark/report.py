@@ -1,0 +1,93 @@
+"""A run as a table for people and as JSON for machines. Pure."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from statistics import median
+from typing import Any
+
+from rich.table import Table
+
+from scripts.benchmark.goals import Goal
+from scripts.benchmark.measures import EARLY_TURN, LATE_TURN, TURNS_PER_SESSION
+from scripts.benchmark.results import Run, TargetResult
+
+_NONE = "–"
+Cell = Callable[[TargetResult], str]
+
+
+def table_of(run: Run) -> Table:
+    """One column for each target."""
+    table = Table(title="one turn = two streaming model calls and one tool call", box=None)
+    table.add_column("")
+    for name in run.targets:
+        table.add_column(name, justify="right")
+    for label, cell in _rows(run):
+        table.add_row(label, *(cell(result) for result in run.targets.values()))
+    return table
+
+
+def notes_of(run: Run) -> list[str]:
+    """What was compared, how steady the machine was, and how turns failed."""
+    notes = [f"{name}: {result.about}" for name, result in run.targets.items()]
+    notes.append(
+        f"short sessions: {TURNS_PER_SESSION} turns each; wall times are without the model stub's "
+        f"own; (from–to) are the rounds' extremes; times of one run compare, times of two do not"
+    )
+    spins = sorted(run.spin_ms)
+    notes.append(
+        f"noise: a fixed loop took {median(spins):.0f} ms ({spins[0]:.0f}–{spins[-1]:.0f})"
+    )
+    for name, result in run.targets.items():
+        if result.failures:
+            notes.append(f"{name} failed with, for example: {result.failures[0][-200:]}")
+    return notes
+
+
+def json_of(run: Run, goals: Sequence[Goal]) -> dict[str, Any]:
+    """Everything measured, and the verdicts."""
+    return {
+        **asdict(run),
+        "goals": [{**asdict(goal), "reached": goal.reached} for goal in goals],
+    }
+
+
+def _rows(run: Run) -> list[tuple[str, Cell]]:
+    return [
+        ("CPU per turn, short sessions, ms", lambda r: _spread([b.cpu_ms for b in r.blocks], 1)),
+        *(
+            (f"  relative to {name}", _relative_to(run.targets[name]))
+            for name in ("runner", "adk")
+            if name in run.targets
+        ),
+        ("wall per turn, one at a time, median, ms", lambda r: f"{r.wall_ms(0.5):.1f}"),
+        ("  fastest tenth, ms", lambda r: f"{r.wall_ms(0.1):.1f}"),
+        (f"CPU around turn {EARLY_TURN}, ms", _growth(lambda g: f"{g.early_ms:.1f}")),
+        (f"CPU around turn {LATE_TURN}, ms", _growth(lambda g: f"{g.late_ms:.1f}")),
+        (f"  turn {LATE_TURN} / turn {EARLY_TURN}", _growth(lambda g: f"{g.ratio:.2f}")),
+        ("turns at once: failed / sent", lambda r: f"{len(r.failures)} / {_sent(r)}"),
+        ("  turns/s", lambda r: _spread([b.turns_per_s for b in r.bursts], 1)),
+        ("ready after start, s", lambda r: _spread([s.ready_s for s in r.starts], 2)),
+        ("first turn after ready, s", lambda r: _spread([s.first_turn_s for s in r.starts], 2)),
+        ("memory when ready, MiB", lambda r: f"{r.starts[-1].ready_rss_mib:.0f}"),
+        ("  after the first turn", lambda r: f"{r.starts[-1].first_turn_rss_mib:.0f}"),
+        ("  after all turns", lambda r: f"{r.final_rss_mib:.0f}"),
+    ]
+
+
+def _relative_to(reference: TargetResult) -> Cell:
+    return lambda result: _spread(result.cpu_ratios(reference), 2)
+
+
+def _growth(show: Callable[[Any], str]) -> Cell:
+    return lambda result: show(result.growth) if result.growth else _NONE
+
+
+def _sent(result: TargetResult) -> int:
+    return sum(burst.sent for burst in result.bursts)
+
+
+def _spread(values: Sequence[float], digits: int) -> str:
+    middle = f"{median(values):.{digits}f}"
+    if len(values) == 1:
+        return middle
+    return f"{middle} ({min(values):.{digits}f}–{max(values):.{digits}f})"

@@ -1,0 +1,152 @@
+"""`oda chat`, in a pipe and on a terminal, against the real model server."""
+
+from pathlib import Path
+
+from oda.testing import ModelServer
+from oda.testing.script import Call, Cut, Error, Hang, Match, Text, ToolCalls
+from tests.support.oda_command import Home
+
+DELETE = ToolCalls(calls=(Call(name="delete_file", args={"path": "a.txt"}),))
+GONE = Text(text="It is done.", match=Match(after_tool=True))
+
+SLEEPER = """
+import time
+
+from google.adk.agents import LlmAgent
+
+from oda import configured_model
+
+
+def sleep() -> None:
+    \"\"\"Sleep for an hour.\"\"\"
+    time.sleep(3600)
+
+
+root_agent = LlmAgent(name="sleeper", model=configured_model(), tools=[sleep])
+"""
+
+
+async def test_two_refusals_are_shown_as_retries_and_then_the_answer(tmp_path: Path) -> None:
+    async with ModelServer([Error(status=429, times=2), Text(text="Hello, Anna.")]) as model:
+        ended = await Home(tmp_path, model=model).run(
+            *("chat", "greeter"),
+            stdin="I am Anna\n",
+            MODEL="openai/stub",
+            MODEL_API_BASE=model.openai_base,
+        )
+    lines = ended.stdout.splitlines()
+    assert lines[0].startswith("↻ retry 1/3 in 0.1 s: rate_limited")
+    assert lines[1].startswith("↻ retry 2/3 in 0.1 s: rate_limited")
+    assert lines[2:] == ["Hello, Anna."]
+    assert ended.code == 0
+
+
+async def test_each_line_of_a_pipe_is_a_message_and_tools_are_shown(tmp_path: Path) -> None:
+    call = ToolCalls(calls=(Call(name="weather", args={"city": "Rome"}),))
+    script = [call, Text(text="Sunny."), Text(text="You are welcome.")]
+    async with ModelServer(script) as model:
+        ended = await Home(tmp_path, model=model).run(
+            "chat", "greeter", stdin="weather in Rome?\n\nthanks\n"
+        )
+    assert ended.stdout.splitlines() == [
+        '→ weather(city="Rome")',
+        '← weather: "sunny in Rome"',
+        "Sunny.",
+        "You are welcome.",
+    ]
+
+
+async def test_a_session_goes_on_in_another_process(tmp_path: Path) -> None:
+    async with ModelServer() as model:
+        home = Home(tmp_path, model=model)
+        await home.run("chat", "greeter", "--session", "s1", stdin="I am Anna\n")
+        await home.run("chat", "greeter", "--session", "s1", stdin="who am I?\n")
+        said = [message.text for message in model.requests[-1].messages]
+    assert said == ["I am Anna", "You said: I am Anna", "who am I?"]
+
+
+async def test_a_confirmation_is_asked_and_answered(tmp_path: Path) -> None:
+    async with ModelServer([DELETE, GONE]) as model:
+        ended = await Home(tmp_path, model=model).run(
+            "chat", "greeter", stdin="delete it\nwhat?\ny\n"
+        )
+    assert 'Run delete_file(path="a.txt")?' in ended.stdout
+    assert '← delete_file: "a.txt is gone"' in ended.stdout
+    assert ended.stdout.endswith("It is done.\n")
+    assert ended.code == 0
+
+
+async def test_a_question_that_was_left_open_is_asked_when_the_session_goes_on(
+    tmp_path: Path,
+) -> None:
+    async with ModelServer([DELETE, GONE]) as model:
+        home = Home(tmp_path, model=model)
+        waiting = await home.run("run", "greeter", "delete it", "--session", "s1")
+        answered = await home.run("chat", "greeter", "--session", "s1", stdin="n\n")
+    assert waiting.code == 3
+    assert waiting.stdout == ""
+    assert 'waits: Run delete_file(path="a.txt")?' in waiting.stderr
+    assert "rejected" in answered.stdout
+    assert answered.stdout.endswith("It is done.\n")
+
+
+async def test_a_failed_message_does_not_end_the_chat_but_shows_in_the_exit_code(
+    tmp_path: Path,
+) -> None:
+    async with ModelServer([Error(status=401), Text(text="Better now.")]) as model:
+        ended = await Home(tmp_path, model=model).run("chat", "greeter", stdin="one\ntwo\n")
+    first, second = ended.stdout.splitlines()
+    assert first.startswith("error: authentication:")
+    assert second == "Better now."
+    assert ended.code == 1
+
+
+async def test_ctrl_c_cancels_the_answer_and_the_chat_goes_on(tmp_path: Path) -> None:
+    script = [Hang(match=Match(last_user="one")), Text(text="Fine again.")]
+    async with ModelServer(script) as model:
+        async with Home(tmp_path, model=model).terminal("chat", "greeter") as terminal:
+            await terminal.shows("> ")
+            terminal.type("one\r")
+            await model.wait_until(lambda server: server.in_flight == 1, timeout_s=30)
+            terminal.type("\x03")
+            await terminal.shows("cancelled")
+            terminal.type("two\r")
+            await terminal.shows("Fine again.")
+            await terminal.shows("> ", times=3)
+            terminal.type("\x04")
+            assert await terminal.ends() == 0
+
+
+async def test_on_a_terminal_text_comes_as_it_is_made_and_is_taken_back(tmp_path: Path) -> None:
+    script = [Cut(chunks=("Half ", "an answer")), Text(chunks=("The ", "whole answer."))]
+    async with ModelServer(script) as model:
+        async with Home(tmp_path, model=model).terminal("chat", "greeter") as terminal:
+            await terminal.shows("> ")
+            terminal.type("hello\r")
+            await terminal.shows("whole answer.")
+    assert model.requests[0].stream
+    shown = terminal.text
+    taken_back = shown.index("\r\x1b[J")
+    assert shown.index("Half an answer") < taken_back < shown.index("↻ retry 1/3")
+    assert shown.count("The whole answer.") == 1
+
+
+async def test_ctrl_c_at_the_prompt_leaves(tmp_path: Path) -> None:
+    async with Home(tmp_path).terminal("chat", "greeter") as terminal:
+        await terminal.shows("> ")
+        terminal.type("\x03")
+        assert await terminal.ends() == 130
+
+
+async def test_a_second_ctrl_c_leaves_though_a_tool_is_stuck(tmp_path: Path) -> None:
+    stuck = ToolCalls(calls=(Call(name="sleep"),))
+    async with ModelServer([stuck]) as model:
+        home = Home(tmp_path, model=model)
+        home.write("agents/sleeper/agent.py", SLEEPER)
+        async with home.terminal("chat", "sleeper") as terminal:
+            await terminal.shows("> ")
+            terminal.type("sleep\r")
+            await terminal.shows("→ sleep()")
+            terminal.type("\x03")
+            terminal.type("\x03")
+            assert await terminal.ends() == 130

@@ -1,0 +1,34 @@
+"""Secrets come from the environment, late, and do not show."""
+
+import pytest
+
+from oda.config import resolve_secrets
+from oda.errors import ConfigurationError
+
+
+def test_references_are_replaced_by_the_variables() -> None:
+    resolved = resolve_secrets("${USER}:${TOKEN}@", {"USER": "me", "TOKEN": "t0ken"})
+    assert resolved.get_secret_value() == "me:t0ken@"
+
+
+def test_text_without_references_stays_as_it_is() -> None:
+    assert resolve_secrets("$HOME costs $5", {}).get_secret_value() == "$HOME costs $5"
+
+
+def test_a_value_that_looks_like_a_reference_is_not_replaced_again() -> None:
+    assert resolve_secrets("${A}", {"A": "${B}", "B": "x"}).get_secret_value() == "${B}"
+
+
+def test_a_resolved_secret_does_not_show() -> None:
+    resolved = resolve_secrets("Bearer ${TOKEN}", {"TOKEN": "t0ken"})
+    assert "t0ken" not in f"{resolved} {resolved!r}"
+
+
+@pytest.mark.parametrize("environ", [{}, {"TOKEN": ""}])
+def test_a_missing_or_empty_variable_is_named_with_its_place(environ: dict[str, str]) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        resolve_secrets("${TOKEN}", environ, where="servers.docs.env.TOKEN")
+    assert str(caught.value) == (
+        "servers.docs.env.TOKEN: the environment variable 'TOKEN' is not set "
+        "(set TOKEN in the environment or in .env)"
+    )
