@@ -1,14 +1,14 @@
 """What the agent keeps in the ADK session state; the only place that knows the keys.
 
-    resume       the JSON Resume document, the one source of truth
-    cv_history   edits that can be undone, oldest first
-    cv_pending   what the conversation has not finished
-    cv_turn      what the last message led to, for whoever shows it (see `Turn`)
+resume       the JSON Resume document, the one source of truth
+cv_history   edits that can be undone, oldest first
+cv_pending   what the conversation has not finished
+cv_turn      what the last message led to, for whoever shows it (see `Turn`)
 """
 
 from typing import Literal, Protocol
 
-from pydantic import BaseModel, ConfigDict, JsonValue, TypeAdapter
+from pydantic import BaseModel, ConfigDict, JsonValue, TypeAdapter, computed_field
 
 from mcp_tools.resume import EditRecord, JsonObject, Language, Resume, load_resume
 
@@ -51,8 +51,18 @@ class Turn(BaseModel):
     pending_data: JsonObject | None = None
     calls: tuple[ToolCall, ...] = ()
     results: tuple[ToolResult, ...] = ()
-    tool_call: ToolCall | None = None
-    tool_result: ToolResult | None = None
+
+    @computed_field  # type: ignore[prop-decorator]  # mypy does not know it on properties
+    @property
+    def tool_call(self) -> ToolCall | None:
+        """The call that was answered last."""
+        return self.calls[len(self.results) - 1] if self.results else None
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def tool_result(self) -> ToolResult | None:
+        """The last result."""
+        return self.results[-1] if self.results else None
 
 
 class Memory:

@@ -4,18 +4,20 @@ A message that rules settle leads to the same events as one that a model settles
 their responses, and a final text. The model is asked only when `decide` defers to it.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime
+from typing import get_args
 
 from google.adk.agents.callback_context import CallbackContext
-from google.adk.models import LlmRequest, LlmResponse
+from google.adk.models.llm_request import LlmRequest
+from google.adk.models.llm_response import LlmResponse
 from google.genai import types
 
-from mcp_tools.resume import Resume, ResumeError
+from mcp_tools.resume import ResumeError
 
 from .dialogue.asking import question, reminder
 from .dialogue.decide import Situation, decide
-from .dialogue.decision import Act, Ask, Defer, Outcome, Say, ToolCall
+from .dialogue.decision import Act, Ask, Defer, Outcome, ToolCall, ToolName
 from .dialogue.pending import PendingEntry
 from .dialogue.phrases import phrase
 from .dialogue.reporting import ToolResult, report
@@ -64,4 +66,90 @@ def _started(
         memory.turn = turn.model_copy(update={"layer": "none", "type": kind})
         return _text(_unmodelled(decision, outcome))
     memory.turn = turn
-    return _text(_spoken(decision, outcome, resume))
+    return _text(question(decision, outcome, resume))
+
+
+def _continued(
+    memory: Memory, turn: Turn, answered: Sequence[tuple[ToolCall, ToolResult]]
+) -> LlmResponse | None:
+    """Go on after tools have answered: with the next call, or with the reply."""
+    results = (*turn.results, *(result for _, result in answered))
+    if turn.layer == "llm":
+        calls = (*turn.calls, *(call for call, _ in answered))
+        memory.turn = turn.model_copy(update={"calls": calls, "results": results})
+        return None
+    failed = not results[-1].success
+    kind = "error" if failed else "tool_result"
+    memory.turn = turn.model_copy(update={"results": results, "type": kind})
+    if not failed and len(results) < len(turn.calls):
+        return _call(turn.calls[len(results)])
+    steps = list(zip(turn.calls, results, strict=False))
+    said = report(steps, memory.resume, turn.language)
+    left = reminder(memory.pending, turn.language)
+    return _text(f"{said}\n{left}" if left else said)
+
+
+def _turn(outcome: Outcome, invocation_id: str) -> Turn:
+    said, decision = outcome.recognition, outcome.decision
+    top = outcome.pending[-1] if outcome.pending else None
+    entry = top if isinstance(top, PendingEntry) else None
+    kinds: dict[type, ReplyType] = {Act: "tool_call", Ask: "clarify"}
+    return Turn(
+        invocation_id=invocation_id,
+        language=outcome.language,
+        layer="rules",
+        type=kinds.get(type(decision), "text"),
+        intent=said.intent.value,
+        section=said.section,
+        confidence=said.confidence,
+        missing_fields=entry.missing_fields if entry else (),
+        pending_data=entry.model_dump(mode="json", exclude={"kind"}) if entry else None,
+        calls=decision.calls if isinstance(decision, Act) else (),
+    )
+
+
+def _unmodelled(decision: Defer, outcome: Outcome) -> str:
+    """Say honestly what needs a model, and what is unfinished."""
+    said = phrase(f"no_model_{decision.reason}", outcome.language)
+    left = reminder(outcome.pending, outcome.language)
+    return f"{said}\n{left}" if left else said
+
+
+def _message(context: CallbackContext, request: LlmRequest) -> str:
+    """Return the words of the message that this invocation answers."""
+    content = context.user_content or next(
+        (content for content in reversed(request.contents) if content.role == "user"), None
+    )
+    parts = content.parts if content and content.parts else []
+    return "\n".join(part.text for part in parts if part.text).strip()
+
+
+def _latest_results(request: LlmRequest) -> list[tuple[ToolCall, ToolResult]]:
+    """Return the tool calls that the end of the conversation answers."""
+    if not request.contents:
+        return []
+    calls = {
+        part.function_call.id: part.function_call
+        for content in request.contents
+        for part in content.parts or []
+        if part.function_call
+    }
+    found: list[tuple[ToolCall, ToolResult]] = []
+    for part in request.contents[-1].parts or []:
+        response = part.function_response
+        if response and response.name in get_args(ToolName):
+            call = calls.get(response.id)
+            params = dict(call.args or {}) if call else {}
+            answer = response.response or {}
+            result = ToolResult.model_validate({"success": "error" not in answer, **answer})
+            found.append((ToolCall(name=response.name, params=params), result))
+    return found
+
+
+def _call(call: ToolCall) -> LlmResponse:
+    part = types.Part.from_function_call(name=call.name, args=dict(call.params))
+    return LlmResponse(content=types.Content(role="model", parts=[part]))
+
+
+def _text(text: str) -> LlmResponse:
+    return LlmResponse(content=types.Content(role="model", parts=[types.Part(text=text)]))

@@ -8,7 +8,7 @@ import json
 from collections.abc import Callable
 from typing import Any, Literal
 
-from google.adk.tools import ToolContext
+from google.adk.tools.tool_context import ToolContext
 from pydantic import JsonValue
 
 from mcp_tools.resume import ResumeError, edit, read, record, undo

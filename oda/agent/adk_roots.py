@@ -25,16 +25,6 @@ def takes_invocation_id(root: object) -> bool:
     return isinstance(root, LlmAgent) or not isinstance(root, BaseAgent)
 
 
-def speaks_for_the_turn(root: object, author: str) -> bool:
-    """Whether the turn is over when this agent has answered: between root and it are LLM agents."""
-    if not isinstance(root, LlmAgent):
-        return False
-    agent = root.find_agent(author)
-    while isinstance(agent, LlmAgent) and agent is not root:
-        agent = agent.parent_agent
-    return agent is root
-
-
 def prepare_runner(runner: AdkRunner) -> TurnPlugin:
     """Give a Runner our two plugins, and resumability where its root needs it. Idempotent.
 

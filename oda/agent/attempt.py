@@ -14,7 +14,8 @@ from google.adk.sessions.base_session_service import GetSessionConfig
 from google.genai.types import Content
 
 from oda.agent import replay, resume
-from oda.agent.adk_roots import speaks_for_the_turn, takes_invocation_id
+from oda.agent.adk_roots import takes_invocation_id
+from oda.agent.agent_tree import speaks_for
 from oda.agent.failure import ModelReportedError, NoContentError
 from oda.agent.history import History, StoredTurn
 from oda.agent.turn_plugin import TurnScope
@@ -68,7 +69,7 @@ class Attempt:
         """
         turn = await self._stored_turn() if self._resuming else None
         ended = self._recorded_end(turn)
-        if ended and speaks_for_the_turn(self._work.runner.agent, ended[-1].author):
+        if ended and speaks_for(self._work.runner.agent, ended[-1].author):
             for event in ended:  # ADK would ask the model again
                 yield event
             return
@@ -139,7 +140,7 @@ class Attempt:
             return False
         if event.partial:
             self.partial_text = self.partial_text or bool(resume.text_of(event))
-        elif resume.says_something(event):
+        elif resume.has_content(event):
             self.partial_text = False
             self._last = event
             if resume.is_answer(event) or resume.is_waiting(event):

@@ -99,7 +99,13 @@ _OVERFLOW_PHRASES = (
     "prompt is too long",
     "input token count",
 )
-_POLICY_PHRASES = ("content management policy", "content_policy", "content policy", "safety system")
+_POLICY_PHRASES = (
+    "content management policy",
+    "content_policy",
+    "content policy",
+    "safety system",
+    "safety settings",
+)
 
 _REMEDIES = {
     "authentication": "check ODA_MODEL_API_KEY or the provider's own key variable",

@@ -166,9 +166,14 @@ def is_waiting(event: Event) -> bool:
     return bool(event.long_running_tool_ids)
 
 
-def says_something(event: Event) -> bool:
-    """Whether a complete event is more than a checkpoint or a change of state."""
-    return bool(event.content and event.content.parts) or event.output is not None
+def has_content(event: Event) -> bool:
+    """Whether an event is more than a checkpoint, a change of state or a node's value."""
+    return bool(event.content and event.content.parts)
+
+
+def ends_a_run(event: Event) -> bool:
+    """Whether an agent has nothing left to do after the event: it answered, or waits."""
+    return has_content(event) and not is_error(event) and event.is_final_response()
 
 
 def recorded_end(turn: Sequence[Event]) -> list[Event]:
@@ -176,8 +181,8 @@ def recorded_end(turn: Sequence[Event]) -> list[Event]:
 
     Empty when an agent had still something to do.
     """
-    said = [event for event in turn if says_something(event) and not is_error(event)]
-    if not said or said[-1].author == "user" or not said[-1].is_final_response():
+    said = [event for event in turn if has_content(event) and not is_error(event)]
+    if not said or said[-1].author == "user" or not ends_a_run(said[-1]):
         return []
     answered = {
         response.id

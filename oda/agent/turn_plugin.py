@@ -48,8 +48,8 @@ class TurnScope:
     """By agent name: the tools it was last offered that are declared idempotent."""
     reported: set[str] = field(default_factory=set)
     """Error codes with which models have answered."""
-    finished: dict[RunKey, list[Event]] = field(default_factory=dict)
-    """Runs of agents that are skipped once each, by their last events."""
+    finished: dict[RunKey, list[bool]] = field(default_factory=dict)
+    """Runs that are skipped, each once; see `finished_runs`."""
 
 
 class TurnPlugin(BasePlugin):
@@ -180,7 +180,7 @@ def _skip_if_finished(
     runs = scope.finished.get((agent.name, context.branch))
     if not runs:
         return None
-    callback_context.actions.escalate = runs.pop(0).actions.escalate
+    callback_context.actions.escalate = runs.pop(0) or None
     if context.is_resumable:
         context.set_agent_state(agent.name, end_of_agent=True)
         callback_context.actions.end_of_agent = True

@@ -17,6 +17,9 @@ IDEMPOTENT_TOOLS = "oda_idempotent_tools"
 _COUNTER = "~"
 _MARK = "__oda_idempotent__"
 
+_STEERING_TOOLS = frozenset({"transfer_to_agent", "exit_loop"})
+"""ADK's own tools that only say where a run goes on."""
+
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
@@ -31,7 +34,9 @@ def idempotent(function: Function) -> Function:
 
 
 def is_idempotent(tool: BaseTool) -> bool:
-    """Whether a tool is declared idempotent, in any of the three ways."""
+    """Whether a tool is declared idempotent, in any of the three ways, or only steers ADK."""
+    if tool.name in _STEERING_TOOLS:
+        return True
     if (tool.custom_metadata or {}).get("idempotent") is True:
         return True
     return getattr(getattr(tool, "func", None), _MARK, False) is True

@@ -228,8 +228,9 @@ def _current(directory: Path) -> McpConnections:
     loop = asyncio.get_running_loop()
     if loop in _installed:
         return _installed[loop]
-    for key in [key for key in _from_files if key[0].is_closed()]:
-        del _from_files[key]
+    for key in list(_from_files):
+        if key[0].is_closed():
+            _from_files.pop(key, None)
     if (loop, directory) not in _from_files:
         _from_files[loop, directory] = _FromFiles(directory)
     return _from_files[loop, directory].current()

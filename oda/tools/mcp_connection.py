@@ -92,8 +92,9 @@ class Connection(MCPSessionManager):
         if link.tools is None or fresh or self._clock() - link.listed_at > LIST_AGE_S:
             try:
                 tools = await self.request(_all_tools, limit_s=self.record.connect_timeout_s)
-            except MCPError as error:
-                raise self._unavailable(f"it does not list its tools: {error}") from error
+            except (MCPError, ValueError, RuntimeError) as error:  # refused, or not understood
+                reason = str(error).splitlines()[0]
+                raise self._unavailable(f"it does not list its tools: {reason}") from error
             link.tools, link.listed_at = tools, self._clock()
             self.known_tools = tools
         return link.tools
@@ -194,7 +195,7 @@ class Connection(MCPSessionManager):
             link.end()
         self._link = Link(
             self.server,
-            lambda: self._create_client(self._merge_headers()),
+            lambda: self._create_client(self._merge_headers()),  # private to ADK
             connect_timeout_s=self.record.connect_timeout_s,
             clock=self._clock,
             failures_before=link.failures if link is not None else 0,
@@ -203,6 +204,7 @@ class Connection(MCPSessionManager):
         return self._link
 
     def _lost(self, link: Link) -> bool:
+        """Whether the transport has seen the end; asks a method that is private to ADK."""
         return link.session is not None and self._is_session_disconnected(link.session)
 
     def _unavailable(self, reason: str) -> UnavailableError:

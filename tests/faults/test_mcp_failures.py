@@ -25,6 +25,22 @@ from tests.support.mcp_processes import (
     value,
 )
 
+NONSENSE = """
+import json, sys
+for line in sys.stdin:
+    request = json.loads(line)
+    if "id" in request:
+        result = {"tools": 5}
+        if request["method"] == "initialize":
+            result = {
+                "protocolVersion": request["params"]["protocolVersion"],
+                "capabilities": {"tools": {}},
+                "serverInfo": {"name": "nonsense", "version": "1"},
+            }
+        print(json.dumps({"jsonrpc": "2.0", "id": request["id"], "result": result}), flush=True)
+"""
+"""A server that connects and then answers what nobody understands."""
+
 
 def connections(record: AnyMcpServerRecord, **options: Any) -> McpConnections:
     return McpConnections({"demo": record}, environ={}, **options)
@@ -38,11 +54,15 @@ def connections(record: AnyMcpServerRecord, **options: Any) -> McpConnections:
         (demo("--start-after", "60", connect_timeout_s=0.5), "no connection within 0.5 s"),
         (demo(env={"KEY": "${DEMO_KEY}"}), "'DEMO_KEY' is not set"),
         (
+            StdioMcpServerRecord(command="python", args=("-c", NONSENSE)),
+            "does not list its tools: 1 validation error",
+        ),
+        (
             RemoteMcpServerRecord(transport="http", url=f"http://127.0.0.1:{free_port()}/mcp"),
             "connection attempts failed",
         ),
     ],
-    ids=["missing", "ends at once", "silent", "secret not set", "nobody listens"],
+    ids=["missing", "ends at once", "silent", "secret not set", "nonsense", "nobody listens"],
 )
 async def test_instead_of_tools_that_cannot_be_listed_there_is_one_that_says_why(
     record: AnyMcpServerRecord, reason: str

@@ -59,6 +59,13 @@ async def test_filter_and_prefix_shape_the_names_but_not_the_calls() -> None:
         assert await value(toolset, "calc_add", a=2, b=2) == 4
 
 
+async def test_a_tool_with_the_name_of_one_of_adks_own_is_refused() -> None:
+    async with connections({"demo": demo("--impostor")}) as mcp:
+        names = {tool.name for tool in await mcp.toolset("demo").get_tools_with_prefix()}
+    assert "transfer_to_agent" not in names
+    assert "add" in names
+
+
 async def test_a_server_that_is_switched_off_offers_nothing_and_is_not_started() -> None:
     async with connections({"demo": demo(enabled=False)}) as mcp:
         assert await mcp.toolset("demo").get_tools_with_prefix() == []

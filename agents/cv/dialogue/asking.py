@@ -2,7 +2,16 @@
 
 from collections.abc import Mapping, Sequence
 
-from mcp_tools.resume import SECTIONS, JsonObject, Language, Path, Resume, read, section_label, title_field
+from mcp_tools.resume import (
+    SECTIONS,
+    JsonObject,
+    Language,
+    Path,
+    Resume,
+    read,
+    section_label,
+    title_field,
+)
 
 from .decision import Ask, Outcome, Say
 from .pending import Pending, PendingEntry, PendingSection

@@ -4,10 +4,10 @@ from datetime import date
 
 from mcp_tools.resume import Path, Resume
 
-from ..understanding.outline import Outline, Place
-from ..understanding.picking import understand_pick
-from ..understanding.recognition import Intent, Recognition, Target
 from .pending import PendingChoice
+from .understanding.outline import Outline, Place
+from .understanding.picking import understand_pick
+from .understanding.recognition import Intent, Recognition, Target
 
 
 def as_choice(said: Recognition, places: tuple[Place, ...]) -> PendingChoice:

@@ -8,10 +8,6 @@ from datetime import date
 
 from mcp_tools.resume import JsonObject, Language, Resume
 
-from ..understanding.additions import missing_fields
-from ..understanding.outline import Outline, Place
-from ..understanding.recognition import Asked, Intent, Recognition
-from ..understanding.recognizer import IntentRecognizer
 from .choosing import as_choice, chosen
 from .decision import Act, Ask, Decision, Defer, Outcome, Say
 from .pending import (
@@ -24,6 +20,10 @@ from .pending import (
 )
 from .plan import addition, basics_calls, edit_call, entry_calls, read_call, undo_call
 from .resolve import Found, Missing, Several, resolve
+from .understanding.additions import missing_fields
+from .understanding.outline import Outline, Place
+from .understanding.recognition import Asked, Intent, Recognition
+from .understanding.recognizer import IntentRecognizer
 
 LONGEST_FOR_RULES = 150
 """Messages with more characters go to the model at once."""
@@ -124,9 +124,7 @@ def _decide_addition(
     return Act(addition(said.section, [entry.data, *said.others])), pending
 
 
-def _decide_on_entries(
-    said: Recognition, resume: Resume
-) -> tuple[Decision, tuple[Pending, ...]]:
+def _decide_on_entries(said: Recognition, resume: Resume) -> tuple[Decision, tuple[Pending, ...]]:
     if said.problems:
         return Ask("bad_date", {"text": said.problems[0]}), ()
     if said.intent is Intent.UPDATE and not said.data and said.value is None:
@@ -138,7 +136,7 @@ def _decide_on_entries(
         return Act((read_call(said.section or ""),)), ()
     if said.section is None and not said.target:
         return Ask("which_part"), ()
-    if said.intent is Intent.DELETE and said.target.every and said.section and not said.target.names:
+    if said.intent is Intent.DELETE and said.section and _means_all(said):
         if not resume.entries(said.section):
             return Ask("empty_section"), ()
         return Act((edit_call(said.section, "delete"),)), ()
@@ -152,6 +150,10 @@ def _decide_on_entries(
         case Missing(name):
             topic = "not_found" if name else "empty_section"
             return Ask(topic, {"name": name}), ()
+
+
+def _means_all(said: Recognition) -> bool:
+    return said.target.every and not said.target.names
 
 
 def _ask_which(

@@ -8,8 +8,8 @@ from pydantic import BaseModel, ConfigDict, JsonValue
 
 from mcp_tools.resume import Language
 
-from ..understanding.recognition import Recognition
 from .pending import Pending
+from .understanding.recognition import Recognition
 
 ToolName = Literal["CVReader", "CVEditor", "CVUndo"]
 Reason = Literal["long", "creative", "unknown"]

@@ -9,9 +9,9 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter
 
 from mcp_tools.resume import JsonObject, Section
 
-from ..understanding.additions import missing_fields
-from ..understanding.recognition import Recognition
-from ..understanding.vocabulary import section_facts
+from .understanding.additions import missing_fields
+from .understanding.recognition import Recognition
+from .understanding.vocabulary import section_facts
 
 
 class _Pending(BaseModel):

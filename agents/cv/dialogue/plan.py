@@ -6,9 +6,9 @@ from pydantic import JsonValue
 
 from mcp_tools.resume import JsonObject, Resume, field_kind, title_field
 
-from ..understanding.outline import Place
-from ..understanding.recognition import Intent, Recognition
 from .decision import ToolCall
+from .understanding.outline import Place
+from .understanding.recognition import Intent, Recognition
 
 
 def read_call(path: str) -> ToolCall:
@@ -19,7 +19,9 @@ def read_call(path: str) -> ToolCall:
 def edit_call(path: str, action: str, value: JsonValue = None) -> ToolCall:
     """Return the call that edits a path."""
     params: dict[str, JsonValue] = {"path": path, "action": action}
-    return ToolCall(name="CVEditor", params=params if action == "delete" else {**params, "value": value})
+    return ToolCall(
+        name="CVEditor", params=params if action == "delete" else {**params, "value": value}
+    )
 
 
 def undo_call() -> ToolCall:
@@ -47,9 +49,7 @@ def basics_calls(said: Recognition) -> tuple[ToolCall, ...]:
     return (*calls, *([edit_call("basics.profiles", "add", profiles)] if profiles else []))
 
 
-def entry_calls(
-    said: Recognition, places: Sequence[Place], resume: Resume
-) -> tuple[ToolCall, ...]:
+def entry_calls(said: Recognition, places: Sequence[Place], resume: Resume) -> tuple[ToolCall, ...]:
     """Return the calls that carry out something on entries; deletes start from the last."""
     paths = [_path(place) for place in places]
     if said.intent is Intent.READ:

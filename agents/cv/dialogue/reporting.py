@@ -19,7 +19,7 @@ from .phrases import entry_line, joined, numbered, phrase, value_words
 
 
 class ToolResult(BaseModel):
-    """What a tool answered."""
+    """What a tool answered; `undone` is the action that an undo took back."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -30,123 +30,123 @@ class ToolResult(BaseModel):
     undone: str | None = None
 
 
-def report(
-    steps: Sequence[tuple[ToolCall, ToolResult]], resume: Resume, language: Language
-) -> str:
+def report(steps: Sequence[tuple[ToolCall, ToolResult]], resume: Resume, language: Language) -> str:
     """Report the results of tool calls; `resume` is the document after them."""
-    return "\n".join(_one(call, result, resume, language) for call, result in steps)
+    return "\n".join(_Reporter(resume, language).line(call, result) for call, result in steps)
 
 
-def _one(call: ToolCall, result: ToolResult, resume: Resume, language: Language) -> str:
-    if not result.success:
-        return result.error or ""
-    if call.name == "CVUndo":
-        label = section_label(Path.parse(result.path).section, language)
-        what = phrase(f"edit_{result.undone or 'update'}", language, section=label)
-        return phrase("undone", language, what=what)
-    place = Path.parse(result.path)
-    if call.name == "CVReader":
-        return _read(place, result.value, resume, language)
-    return _edited(str(call.params.get("action")), place, result.value, resume, language)
+class _Reporter:
+    def __init__(self, resume: Resume, language: Language) -> None:
+        self._resume = resume
+        self._language = language
 
+    def line(self, call: ToolCall, result: ToolResult) -> str:
+        if not result.success:
+            return result.error or ""
+        place = Path.parse(result.path)
+        if call.name == "CVUndo":
+            what = self._say(f"edit_{result.undone}", section=self._section(place))
+            return self._say("undone", what=what)
+        if call.name == "CVReader":
+            return self._read(place, result.value) if place.steps else self._whole()
+        match call.params["action"]:
+            case "add":
+                return self._added(place, result.value)
+            case "delete":
+                return self._deleted(place, result.value)
+            case _:
+                return self._updated(place, call.params.get("value"))
 
-def _read(place: Path, value: JsonValue, resume: Resume, language: Language) -> str:
-    if not place.steps:
-        return _whole(resume, language)
-    section, label = place.section, section_label(place.section, language)
-    if isinstance(value, list) and len(place.steps) == 1:
-        if not value:
-            return phrase("empty_section", language, section=label)
-        lines = (entry_line(section, _object(entry), language) for entry in value)
-        return phrase("read_section", language, section=label, count=len(value), options=numbered(lines))
-    if isinstance(value, dict) and not isinstance(place.steps[-1], str) or section == place.steps[-1]:
-        if not value:
-            return phrase("empty_section", language, section=label)
-        entry = _fields(section, _object(value), language)
-        return phrase("read_entry", language, section=label, entry=entry)
-    return _field("read", place, value, resume, language)
+    def _read(self, place: Path, value: JsonValue) -> str:
+        label = self._section(place)
+        if len(place.steps) == 1 and not value:
+            return self._say("empty_section", section=label)
+        if len(place.steps) == 1 and isinstance(value, list):
+            lines = numbered(self._entry(place, entry) for entry in value)
+            return self._say("read_section", section=label, count=len(value), options=lines)
+        if isinstance(value, dict) and _is_entry(place):
+            return self._say("read_entry", section=label, entry=self._fields(place, value))
+        return self._say("read_field", **self._field(place, value))
 
+    def _whole(self) -> str:
+        document = self._resume.to_json()
+        parts = [
+            self._read(Path((name,)), document[name]) for name in SECTIONS if document.get(name)
+        ]
+        return "\n\n".join(parts) or self._say("empty_resume")
 
-def _edited(
-    action: str, place: Path, value: JsonValue, resume: Resume, language: Language
-) -> str:
-    section, label = place.section, section_label(place.section, language)
-    if section == "basics" and len(place.steps) == 1 and action != "delete":
-        return _changes("updated_basics", place, value, resume, language)
-    if len(place.steps) == 1 and isinstance(value, list):
-        if action == "delete":
-            return phrase("deleted_all", language, section=label, count=len(value))
-        entries = joined((entry_line(section, _object(e), language) for e in value), language)
-        return phrase("added_several", language, section=label, count=len(value), entry=entries)
-    if isinstance(place.steps[-1], int) and len(place.steps) == 2:
-        if action == "update":
-            return _changes("updated", place, value, resume, language)
-        topic = "deleted" if action == "delete" else "added"
-        entry = entry_line(section, _object(value), language)
-        return phrase(topic, language, section=label, entry=entry)
-    if action == "add" and section != "basics":
-        return _field("added_to", place, value, resume, language)
-    if action == "delete":
-        return _field("deleted", place, value, resume, language)
-    return _field("cleared" if value is None else "updated", place, value, resume, language)
+    def _added(self, place: Path, value: JsonValue) -> str:
+        label = self._section(place)
+        if len(place.steps) == 1 and isinstance(value, list):
+            entries = joined((self._entry(place, entry) for entry in value), self._language)
+            return self._say("added_several", section=label, count=len(value), entry=entries)
+        if _is_entry(place):
+            return self._say("added", section=label, entry=self._entry(place, value))
+        return self._say("added_to", **self._field(place, value))
 
+    def _updated(self, place: Path, value: JsonValue) -> str:
+        changed = value if isinstance(value, dict) and _is_entry(place) else None
+        if changed is None:
+            changed = {str(place.steps[-1]): value}
+        said = (self._change(place, name, item) for name, item in changed.items())
+        changes = joined(said, self._language)
+        return self._say("updated", entry=self._name(place), changes=changes)
 
-def _field(topic: str, place: Path, value: JsonValue, resume: Resume, language: Language) -> str:
-    """Say something about one field of an entry or of the basics."""
-    section = place.section
-    field = next(step for step in reversed(place.steps) if isinstance(step, str))
-    details = {
-        "field": field_label(section, field, language),
-        "value": value_words(section, value, language),
-    }
-    if section == "basics":
-        known = {"read": "read_basics", "deleted": "deleted_basics", "cleared": "deleted_basics"}
-        return phrase(known.get(topic, "updated_basics"), language, **details)
-    if topic in ("read", "deleted"):
-        topic = f"{topic}_field"
-    return phrase(topic, language, entry=_name(place, resume, language), **details)
+    def _deleted(self, place: Path, value: JsonValue) -> str:
+        label = self._section(place)
+        if len(place.steps) == 1:
+            count = len(value) if isinstance(value, list) else 1
+            return self._say("deleted_all", section=label, count=count)
+        if _is_entry(place):
+            return self._say("deleted", section=label, entry=self._entry(place, value))
+        return self._say("deleted_field", **self._field(place, value))
 
+    def _field(self, place: Path, value: JsonValue) -> dict[str, str]:
+        """Return what is to be said about one field of an entry or of the basics."""
+        field = next(step for step in reversed(place.steps) if isinstance(step, str))
+        return {
+            "entry": self._name(place),
+            "field": field_label(place.section, field, self._language),
+            "value": value_words(place.section, value, self._language),
+        }
 
-def _changes(
-    topic: str, place: Path, value: JsonValue, resume: Resume, language: Language
-) -> str:
-    """Say what an entry or the basics are now."""
-    entry = _fields(place.section, _object(value), language)
-    if topic == "updated_basics":
-        return phrase("read_entry", language, section=section_label("basics", language), entry=entry)
-    line = entry_line(place.section, _object(value), language)
-    return phrase("read_entry", language, section=section_label(place.section, language), entry=line)
+    def _change(self, place: Path, field: str, value: JsonValue) -> str:
+        label = field_label(place.section, field, self._language)
+        if value is None and field == "endDate":
+            return self._say("change", field=label, value=self._say("until_now"))
+        words = value_words(place.section, value, self._language)
+        return self._say("change", field=label, value=words)
 
+    def _name(self, place: Path) -> str:
+        """Return how the entry at a place is called in a sentence."""
+        index = place.steps[1] if len(place.steps) > 1 else None
+        entries = self._resume.to_json().get(place.section)
+        if not isinstance(index, int) or not isinstance(entries, list) or index >= len(entries):
+            return self._section(place)
+        title = self._entry(place, entries[index]).split(" · ")[0]
+        return self._say("entry_name", section=self._section(place), title=title)
 
-def _name(place: Path, resume: Resume, language: Language) -> str:
-    """Return how an entry is called in a sentence."""
-    index = place.steps[1]
-    entries = resume.entries(place.section)  # type: ignore[arg-type]  # a section with entries
-    if not isinstance(index, int) or index >= len(entries):
-        return section_label(place.section, language)
-    title = entry_line(place.section, entries[index], language).split(" · ")[0]
-    return f"{section_label(place.section, language)} {title}"
-
-
-def _whole(resume: Resume, language: Language) -> str:
-    parts = []
-    for section in SECTIONS:
-        value = resume.to_json().get(section)
-        if value:
-            parts.append(_read(Path((section,)), value, resume, language))
-    return "\n\n".join(parts) or phrase("empty_resume", language)
-
-
-def _fields(section: str, entry: JsonObject, language: Language) -> str:
-    return joined(
-        (
-            f"{field_label(section, name, language)} {value_words(section, value, language)}"
+    def _fields(self, place: Path, entry: JsonObject) -> str:
+        words = (
+            f"{field_label(place.section, name, self._language)} "
+            f"{value_words(place.section, value, self._language)}"
             for name, value in entry.items()
             if value not in (None, "", [], {})
-        ),
-        language,
-    )
+        )
+        return joined(words, self._language)
+
+    def _entry(self, place: Path, entry: JsonValue) -> str:
+        return entry_line(place.section, entry if isinstance(entry, dict) else {}, self._language)
+
+    def _section(self, place: Path) -> str:
+        return section_label(place.section, self._language)
+
+    def _say(self, topic: str, **details: object) -> str:
+        return phrase(topic, self._language, **details)
 
 
-def _object(value: JsonValue) -> JsonObject:
-    return value if isinstance(value, dict) else {}
+def _is_entry(place: Path) -> bool:
+    """Tell whether a place is an entry of a section, or the basics, which are like one."""
+    if len(place.steps) == 1:
+        return place.section == "basics"
+    return len(place.steps) == 2 and isinstance(place.steps[1], int)

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from mcp_tools.resume import SECTIONS, Resume, Section
 
-from ..understanding.outline import Outline, Place
-from ..understanding.recognition import Target
+from .understanding.outline import Outline, Place
+from .understanding.recognition import Target
 
 _PRESENT = "9999"
 """Sorts an open end behind every date."""

@@ -10,7 +10,7 @@ from .canvas import Canvas
 from .labelled import find_labelled
 from .listed import listed_entries, split_list
 from .tokens import Token, When
-from .vocabulary import DELIMITERS, SectionFacts, SectionWords, section_facts, vocabulary
+from .vocabulary import SectionFacts, SectionWords, section_facts, vocabulary
 
 _DIGITS = "0123456789"
 _PROSE_LENGTH = 6
@@ -42,7 +42,10 @@ class Fields:
         if not value or name in self.data:
             return False
         kind = field_kind(self.section, name)
-        self.data[name] = [*split_list(value)] if _lists(name) else [value] if kind == "list" else value
+        if _is_list_of_words(name):
+            self.data[name] = [*split_list(value)]
+        else:
+            self.data[name] = [value] if kind == "list" else value
         return True
 
 
@@ -140,17 +143,20 @@ def _take_frames(fields: Fields, canvas: Canvas) -> None:
         match = frame.search(canvas.text)
         if match is None:
             continue
-        found = [(name.rstrip(_DIGITS), match.span(name)) for name in frame.groupindex]
-        places = [
-            (name, trimmed)
-            for name, (begin, stop) in found
-            if begin >= 0 and name not in fields.data
-            if (trimmed := canvas.trimmed(begin, stop) if name != fields.facts.prose else (begin, stop))
+        found = [
+            fields.put(name.rstrip(_DIGITS), canvas.value(*place))
+            for name in frame.groupindex
+            if match[name] and (place := _frame_value(fields, canvas, match, name))
         ]
-        for name, (begin, stop) in places:
-            fields.put(name, canvas.value(begin, stop))
-        if places:
+        if any(found):
             canvas.take(*match.span())
+
+
+def _frame_value(
+    fields: Fields, canvas: Canvas, match: re.Match[str], name: str
+) -> tuple[int, int] | None:
+    """Return the place of a frame's value: prose as it stands, other words without filler."""
+    return match.span(name) if name == fields.facts.prose else canvas.trimmed(*match.span(name))
 
 
 def _take_list(fields: Fields, canvas: Canvas) -> None:
@@ -206,5 +212,5 @@ def _is_date(name: str) -> bool:
     return name.endswith(("Date", "date"))
 
 
-def _lists(name: str) -> bool:
+def _is_list_of_words(name: str) -> bool:
     return name in ("keywords", "courses", "roles")

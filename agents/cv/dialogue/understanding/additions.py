@@ -15,6 +15,9 @@ from .recognition import Intent, Recognition
 from .sections import Noun, find_nouns, find_statement, labelled_section, main_noun
 from .vocabulary import section_facts, vocabulary
 
+_INTRODUCES = re.compile(
+    r"\s*(?::|是|有|为|包括|包含|-\s|\b(?:are|is|include|includes)\b)", re.IGNORECASE
+)
 _CERTAIN, _CLEAR, _GUESS = 0.95, 0.85, 0.55
 
 
@@ -102,7 +105,11 @@ def _introducing(canvas: Canvas, nouns: list[Noun]) -> Noun | None:
         return None
     first = nouns[0]
     led = canvas.trimmed(0, first.begin, vocabulary().references.filler) is None
-    follows = re.match(r"\s*(?::|是|有|为|包括|包含|-\s|\b(?:are|is|include|includes)\b)", canvas.text[first.stop :], re.I)
+    follows = re.match(
+        r"\s*(?::|是|有|为|包括|包含|-\s|\b(?:are|is|include|includes)\b)",
+        canvas.text[first.stop :],
+        re.I,
+    )
     return first if led and follows else None
 
 

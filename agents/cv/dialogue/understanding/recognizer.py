@@ -51,7 +51,8 @@ class IntentRecognizer:
             return Recognition(signal=signal, confidence=_CERTAIN)
         command = find_command(message)
         if asked and answers(message, command, asked, outline):
-            if answer := understand_answer(message, command, asked):
+            answer = understand_answer(message, command, asked)
+            if answer:
                 return answer
         if command is None:
             return _without_command(message, outline)

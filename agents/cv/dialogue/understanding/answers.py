@@ -28,7 +28,7 @@ def answers(message: Message, command: CommandHit | None, asked: Asked, outline:
         for noun in find_nouns(canvas)
         if all(label.stop <= noun.begin or noun.stop <= label.begin for label in own)
     ]
-    if nouns or find_labels(canvas, "basics") and not own:
+    if nouns or (find_labels(canvas, "basics") and not own):
         return False
     if command.intent is Intent.ADD:
         return True

@@ -47,7 +47,21 @@ _GENERAL: tuple[Section, ...] = ("work",)
 """Sections whose nouns ("experience") take their meaning from the noun before them."""
 
 _LOCATIVE_AFTER = ("里", "中", "下", "部分", "栏", "方面", "这块", " section")
-_LOCATIVE_BEFORE = ("to", "in", "under", "into", "from", "on", "among", "of", "as", "往", "在", "从", "给")
+_LOCATIVE_BEFORE = (
+    "to",
+    "in",
+    "under",
+    "into",
+    "from",
+    "on",
+    "among",
+    "of",
+    "as",
+    "往",
+    "在",
+    "从",
+    "给",
+)
 _POSSESSIVES = (" my", " the", " a", " an", " list of", " our", "我的")
 
 

@@ -118,5 +118,7 @@ def _grade_forms() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
             r"\s*(?:level|水平|程度|级别)?\s*\)?$",
             re.I,
         ),
-        re.compile(rf"(?:(?:both|all|level|水平|程度|都|均|is|是)\s*)*{grade}\s*(?:level|水平|程度)?", re.I),
+        re.compile(
+            rf"(?:(?:both|all|level|水平|程度|都|均|is|是)\s*)*{grade}\s*(?:level|水平|程度)?", re.I
+        ),
     )

@@ -1,7 +1,6 @@
 """Which entries of a section a message points at: by number, by name, by "the last one"."""
 
 import re
-from collections.abc import Sequence
 
 from .canvas import Canvas
 from .listed import split_list
@@ -9,15 +8,15 @@ from .outline import Outline
 from .recognition import Target
 from .vocabulary import vocabulary
 
+_ORDINAL_ONLY = re.compile(
+    r"\s*(?:选|就|要|no\.?|number|option|#)?\s*(\d{1,2}|[一二两三四五六七八九十])\s*[.。、!号]?\s*",
+    re.IGNORECASE,
+)
+_ENGLISH = "first second third fourth fifth sixth seventh eighth ninth tenth"
 _NUMBERS = {
     **{word: number for number, word in enumerate("一二三四五六七八九十", start=1)},
     "两": 2,
-    **{
-        word: number
-        for number, word in enumerate(
-            "first second third fourth fifth sixth seventh eighth ninth tenth".split(), start=1
-        )
-    },
+    **{word: number for number, word in enumerate(_ENGLISH.split(), start=1)},
 }
 
 
@@ -63,7 +62,11 @@ def take_names(canvas: Canvas, outline: Outline) -> tuple[str, ...]:
 
 def ordinal_only(text: str) -> int | None:
     """Return the index that a whole message names: "2", "2.", "第二个", "the second one"."""
-    match = re.fullmatch(r"\s*(?:选|就|要|no\.?|number|option|#)?\s*(\d{1,2}|[一二两三四五六七八九十])\s*[.。、!号]?\s*", text, re.I)
+    match = re.fullmatch(
+        r"\s*(?:选|就|要|no\.?|number|option|#)?\s*(\d{1,2}|[一二两三四五六七八九十])\s*[.。、!号]?\s*",
+        text,
+        re.I,
+    )
     return _index("number", match[1]) if match else None
 
 
@@ -93,5 +96,3 @@ def _number(words: str) -> int:
         return _NUMBERS[folded]
     tens, _, ones = folded.partition("十")
     return _NUMBERS.get(tens, 1) * 10 + _NUMBERS.get(ones, 0)
-
-

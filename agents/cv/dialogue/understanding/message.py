@@ -41,7 +41,6 @@ _FORMS: tuple[tuple[TokenKind, re.Pattern[str]], ...] = (
 _FULL_WIDTH = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)} | {0x3000: 0x20}
 _STOP = re.compile(r"(?<!\b[A-Z])(?<!\b(?:St|Dr|Mr|Ms|No))\.(?=\s|$)")
 _HAN = re.compile(r"[\u4e00-\u9fff]")
-_WORD = re.compile(r"[A-Za-z]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +54,7 @@ class Message:
     raw: str
     text: str
     tokens: tuple[Token, ...]
-    language: Language
+    language: Language | None
 
     def token_at(self, position: int) -> Token | None:
         """Return the token that covers a position."""
@@ -95,19 +94,19 @@ def _find_tokens(text: str, *, today: date) -> tuple[Token, ...]:
             rest = rest[: match.start()] + FILL * len(match[0]) + rest[match.end() :]
     for when in find_whens(rest, today=today):
         said = text[when.begin : when.stop].strip()
-        tokens.append(
-            Token("span" if when.is_span else "date", when.begin, when.stop, said, when)
-        )
+        tokens.append(Token("span" if when.is_span else "date", when.begin, when.stop, said, when))
     return tuple(sorted(tokens, key=lambda token: token.begin))
 
 
-def _language(text: str) -> Language:
-    """Tell in which language somebody speaks; names in the other one do not count."""
+def _language(text: str) -> Language | None:
+    """Tell in which language somebody speaks; `None` when only names and numbers are there."""
     spoken = vocabulary().spoken
     chinese, english = len(spoken["zh"].findall(text)), len(spoken["en"].findall(text))
     if chinese != english:
         return "zh" if chinese > english else "en"
-    return "zh" if 2 * len(_HAN.findall(text)) >= len(_WORD.findall(text)) > -1 and _HAN.search(text) else "en"
+    if _HAN.search(text):
+        return "zh"
+    return "en" if english else None
 
 
 def _trimmed(text: str) -> str:

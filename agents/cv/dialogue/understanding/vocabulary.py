@@ -38,8 +38,9 @@ _ABBREVIATIONS = {
     "<d>": rf"[{DELIMITERS}]",
     "<end>": rf"(?=\s*(?:[{DELIMITERS}()]|$))",
     "<head>": rf"(?:^|(?<=[{DELIMITERS}]))\s*",
-    "<b>": rf"(?=\s*(?:[{DELIMITERS}():]|{_WHEN}|$)|\s+(?:-|–|—)\s|\s+(?:as|at|from|since|in|on|with|by"
-    r"|for|to|until|where|while|during|between|which|who|working|doing|using|starting|ending"
+    "<b>": rf"(?=\s*(?:[{DELIMITERS}():]|{_WHEN}|$)|\s+(?:-|–|—)\s"
+    r"|\s+(?:as|at|from|since|in|on|with|by|for|to|until|where|while|during|between|which|who"
+    r"|working|doing|using|starting|ending"
     r"|and\s+(?:i|my|left|then|ended|finished|was|the|have|got|did|it|graduated|started))\b)",
     "<when>": _WHEN,
     **{f"<{kind}>": token_pattern(kind) for kind in TOKEN_KINDS},

@@ -11,6 +11,7 @@ from mcp_tools.resume import DATE_PATTERN, InvalidDateError, iso_date
 from .tokens import Role, When
 from .vocabulary import vocabulary
 
+
 @dataclass(frozen=True, slots=True)
 class _Piece:
     begin: int
@@ -20,7 +21,9 @@ class _Piece:
 
 
 _DATE = re.compile(DATE_PATTERN, re.IGNORECASE)
-_SHORT_YEARS = re.compile(r"(?<!\d)((?:19|20)\d\d)\s*(?:-|–|—|~|到|至)\s*(\d\d)(?:年)?(?![\d./月-])")
+_SHORT_YEARS = re.compile(
+    r"(?<!\d)((?:19|20)\d\d)\s*(?:-|–|—|~|到|至)\s*(\d\d)(?:年)?(?![\d./月-])"
+)
 _MONTH = re.compile(
     r"(?<![\d年])(?P<number>\d{1,2})月份?|(?<![a-z])(?P<word>jan|feb|mar|apr|may|jun|jul|aug|sep|oct"
     r"|nov|dec)(?:[a-z]*)\.?(?![a-z])",

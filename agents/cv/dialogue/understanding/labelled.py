@@ -5,13 +5,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from itertools import zip_longest
+
 from mcp_tools.resume import Section
 
 from .canvas import Canvas
 from .tokens import token_pattern
 from .vocabulary import DELIMITERS, TAKEN, field_of, section_facts, vocabulary
 
-_PREPOSITION = re.compile(r"\s*(?:at|as|in|with|from|for|of|to|on|by|in|into|and|的|里|中)(?![a-z])", re.I)
+_PREPOSITION = re.compile(
+    r"\s*(?:at|as|in|with|from|for|of|to|on|by|in|into|and|的|里|中)(?![a-z])", re.I
+)
 _LINK_AT_END = re.compile(
     r"(?:\s|[,;、]|并且|并|而且|同时|和|与|把|将|然后|我的|的|\b(?:and|with|my|the|its|also|then)\b)+$",
     re.IGNORECASE,
