@@ -16,6 +16,7 @@ from oda.agent.model import Models, default_models
 from oda.agent.providers import close_clients, warm_up
 from oda.clock import Clock, SystemClock
 from oda.config.files import ConfigurationFiles
+from oda.config.records import Configuration
 from oda.errors import AgentStateError
 from oda.session.manager import OdaSessionManager
 from oda.session.oda_session import OdaSession
@@ -50,6 +51,7 @@ class OdaContext:
         self.settings = settings
         self._clock = clock or SystemClock()
         self._stack: AsyncExitStack | None = None
+        self._applied: Configuration | None = None
         self._portal: BlockingPortal | None = None
         self._portal_owner: AbstractContextManager[BlockingPortal] | None = None
 
@@ -93,15 +95,15 @@ class OdaContext:
         settings = self.settings
         async with AsyncExitStack() as stack:
             self.configuration = ConfigurationFiles(settings.config_dir)
-            current = self.configuration.current
+            current = self._current_configuration
             self.services = await stack.enter_async_context(open_services(settings))
-            self.models = Models(settings, current(), self._clock)
-            stack.enter_context(default_models(self.models))
-            stack.push_async_callback(close_clients)
             self.mcp = await stack.enter_async_context(
-                McpConnections(current().mcp_servers, environ=os.environ)
+                McpConnections(self.configuration.current().mcp_servers, environ=os.environ)
             )
             stack.enter_context(default_connections(self.mcp))
+            self.models = Models(settings, current, self._clock)
+            stack.enter_context(default_models(self.models))
+            stack.push_async_callback(close_clients)
             self.definitions = Definitions(settings.agents_dir, current, self.mcp.toolset)
             self.agents = OdaAgentManager(
                 self.definitions, self.services, settings, current, self._clock, self.mcp.release
@@ -137,6 +139,14 @@ class OdaContext:
         )
         if self.models.configured:
             await asyncio.to_thread(self.models.check_keys)
+
+    def _current_configuration(self) -> Configuration:
+        """The configuration as the files say now; MCP connections follow it."""
+        configuration = self.configuration.current()
+        if configuration is not self._applied:
+            self._applied = configuration
+            self.mcp.reconfigure(configuration.mcp_servers)
+        return configuration
 
     def _load_definitions(self) -> None:
         for name in self.definitions.names():

@@ -21,13 +21,15 @@ from .dialogue.decision import Act, Ask, Defer, Outcome, ToolCall, ToolName
 from .dialogue.pending import PendingEntry
 from .dialogue.phrases import phrase
 from .dialogue.reporting import ToolResult, report
-from .memory import Memory, Turn
+from .dialogue.understanding.vocabulary import vocabulary
+from .memory import Memory, ReplyType, Turn
 
 ModelCallback = Callable[[CallbackContext, LlmRequest], Awaitable[LlmResponse | None]]
 
 
 def rules_before_model(*, model_available: Callable[[], bool]) -> ModelCallback:
     """Make the callback; `model_available` tells whether there is a model to defer to."""
+    vocabulary()  # read now rather than in somebody's first message
 
     async def rules(
         callback_context: CallbackContext, llm_request: LlmRequest

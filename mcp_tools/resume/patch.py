@@ -2,9 +2,10 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from copy import deepcopy
-from typing import Literal, NotRequired, TypedDict
+from typing import Literal, NotRequired
 
 from pydantic import JsonValue
+from typing_extensions import TypedDict
 
 from .document import JsonObject
 

@@ -34,26 +34,18 @@ class SearchResult(BaseModel):
     note: str | None = None
 
 
-class DocumentText(BaseModel):
-    """A document, or as much of it as fits."""
-
-    name: str
-    text: str
-    first_line: int
-    last_line: int
-    total_lines: int
-    note: str | None = None
-
-
 def make_server(documents: Documents) -> MCPServer:
-    """A server with the tools `search_documents` and `read_document`."""
+    """A server with the tools `search_documents` and `read_document`.
+
+    Their output is not structured, because a structured one goes to the model twice.
+    """
     server = MCPServer(
         "search",
         instructions="Find the right document with search_documents, then read it.",
         log_level="WARNING",
     )
 
-    @server.tool(annotations=_LOOKS_ONLY)
+    @server.tool(annotations=_LOOKS_ONLY, structured_output=False)
     def search_documents(
         query: Annotated[str, Field(description="A few words, English or Chinese")],
         limit: Annotated[int, Field(ge=1, le=MAX_HITS, description="Most hits to return")] = 5,
@@ -77,23 +69,18 @@ def make_server(documents: Documents) -> MCPServer:
             note=None if hits else "nothing matches: try other or fewer words",
         )
 
-    @server.tool(annotations=_LOOKS_ONLY)
+    @server.tool(annotations=_LOOKS_ONLY, structured_output=False)
     def read_document(
         name: Annotated[str, Field(description="As search_documents returned it")],
         first_line: Annotated[int, Field(ge=1, description="Where to begin")] = 1,
-    ) -> DocumentText:
+    ) -> str:
         """Read a document; of a long one, a part that begins at a line."""
         try:
             passage = documents.read(name, first_line=first_line)
         except DocumentError as error:
             raise ToolError(str(error)) from error
-        return DocumentText(
-            name=passage.name,
-            text=passage.text,
-            first_line=passage.first_line,
-            last_line=passage.last_line,
-            total_lines=passage.total_lines,
-            note=f"cut; go on with first_line={passage.last_line + 1}" if passage.cut else None,
-        )
+        lines = f"lines {passage.first_line}-{passage.last_line} of {passage.total_lines}"
+        more = f"\n[cut; go on with first_line={passage.last_line + 1}]" if passage.cut else ""
+        return f"[{passage.name}, {lines}]\n{passage.text}{more}"
 
     return server

@@ -122,21 +122,23 @@ class Definitions:
         return loaded if isinstance(loaded, App) else App(name=name, root_agent=loaded)
 
     def _prepared(self, app: App, record: AgentRecord) -> App:
-        root = app.root_agent
-        for agent in _llm_agents(root):
-            if isinstance(agent.model, BaseLlm):
-                without_client_retries(agent.model)
-            elif agent.model:
+        """The app as the configuration wants it; what was loaded is left as it is."""
+        for agent in _llm_agents(app.root_agent):
+            if agent.model:
                 without_client_retries(agent.canonical_model)
             _declare_idempotent(agent, record.idempotent_tools)
+        update: dict[str, Any] = {}
+        root = app.root_agent
+        if record.description:
+            update["description"] = record.description
         if isinstance(root, LlmAgent):
             if record.model:
-                root.model = configured_model(record.model)
-            for server in record.mcp_servers:
-                root.tools.append(self._toolset(server))
-        if record.description and isinstance(root, BaseAgent):
-            root.description = record.description
-        return app
+                update["model"] = configured_model(record.model)
+            if record.mcp_servers:
+                update["tools"] = [*root.tools, *map(self._toolset, record.mcp_servers)]
+        if not update or not isinstance(root, BaseAgent):
+            return app
+        return app.model_copy(update={"root_agent": root.clone(update=update)})
 
 
 def _llm_agents(node: object, seen: set[int] | None = None) -> Iterator[LlmAgent]:

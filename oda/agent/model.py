@@ -6,7 +6,7 @@ composition root installs in its event loop; under `adk web` it comes from the e
 
 import asyncio
 import sys
-from collections.abc import AsyncGenerator, Iterator, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
 from contextlib import aclosing, contextmanager
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -21,7 +21,7 @@ from oda.agent.failure import classify
 from oda.agent.providers import build_model, is_gemini, missing_key, warm_up
 from oda.agent.sync import running_loop
 from oda.clock import Clock, SystemClock
-from oda.config.files import load_configuration
+from oda.config.files import ConfigurationFiles
 from oda.config.records import Configuration, ModelRecord
 from oda.errors import ConfigurationError, IncompleteAnswerError
 from oda.settings import Settings
@@ -39,23 +39,38 @@ class Models:
     """The models of a process, each built once."""
 
     def __init__(
-        self, settings: Settings, configuration: Configuration, clock: Clock | None = None
+        self,
+        settings: Settings,
+        configuration: Callable[[], Configuration],
+        clock: Clock | None = None,
     ) -> None:
         self._settings = settings
-        self._records = _records(settings, configuration)
+        self._configuration = configuration
         self._clock = clock or SystemClock()
+        self._read: Configuration | None = None
+        self._known: dict[str, ModelRecord] = {}
         self._built: dict[str, BaseLlm] = {}
+
+    @property
+    def _records(self) -> Mapping[str, ModelRecord]:
+        """The records by name; models are built anew when the configuration has changed."""
+        configuration = self._configuration()
+        if configuration is not self._read:
+            self._read = configuration
+            self._known = _records(self._settings, configuration)
+            self._built.clear()
+        return self._known
 
     def record(self, name: str) -> ModelRecord | None:
         """The record of a configured name, or of a raw name such as `openai/gpt-4o`."""
-        if name in self._records:
-            return self._records[name]
+        if name in (records := self._records):
+            return records[name]
         return None if name == DEFAULT else ModelRecord(model=name)
 
     def resolve(self, name: str) -> BaseLlm:
         """The model behind `name`, guarded by a circuit breaker, with its fallbacks."""
+        record = self.record(name)
         if name not in self._built:
-            record = self.record(name)
             self._built[name] = _Unconfigured() if record is None else self._with_fallbacks(record)
         return self._built[name]
 
@@ -215,7 +230,7 @@ def current_models() -> Models:
 @cache
 def _from_environment() -> Models:
     settings = Settings.load()
-    return Models(settings, load_configuration(settings.config_dir))
+    return Models(settings, ConfigurationFiles(settings.config_dir).current)
 
 
 def configured_model(name: str = DEFAULT) -> BaseLlm:

@@ -93,3 +93,6 @@ def _read(prompt: str) -> str | None:
     except EOFError:
         print()
         return None
+    except KeyboardInterrupt:
+        print()
+        raise

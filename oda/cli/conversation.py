@@ -15,6 +15,8 @@ from oda.agent.configured import ConfiguredModel
 from oda.agent.outcome import outcome_of
 from oda.agent.providers import warm_up
 from oda.agent.sync import iterate
+from oda.cli.exit_code import ExitCode
+from oda.cli.terminal import leave_at_once
 from oda.context import OdaContext
 from oda.message.content import Message
 from oda.session.manager import DEFAULT_USER
@@ -42,14 +44,15 @@ class Conversation:
     def say(self, message: Message, *, show: Callable[[Event], None], stream: bool) -> list[Event]:
         """Run one turn, show its events as they come, and return those that are complete.
 
-        Ctrl-C cancels the turn, a second one raises KeyboardInterrupt.
+        Ctrl-C cancels the turn. A second one ends the process, which a turn survives as it does a
+        crash.
 
         Raises:
             InvalidRequestError: the message is empty.
         """
         config = RunConfig(streaming_mode=StreamingMode.SSE if stream else StreamingMode.NONE)
         events: list[Event] = []
-        with _first_interrupt(self._cancel):
+        with _interrupts(self._cancel):
             for event in iterate(
                 lambda: self._session.stream(message, run_config=config), self._loop
             ):
@@ -108,12 +111,16 @@ async def _prepare(oda: OdaContext, agent: str) -> None:
 
 
 @contextmanager
-def _first_interrupt(action: Callable[[], None]) -> Iterator[None]:
-    """Let the first Ctrl-C call `action`; the next ones interrupt as usual."""
+def _interrupts(first: Callable[[], None]) -> Iterator[None]:
+    """Let the first Ctrl-C call `first`, and the second one end the process, whatever is stuck."""
+
+    def again(_signal: int, _frame: FrameType | None) -> None:
+        print()
+        leave_at_once(ExitCode.INTERRUPTED)
 
     def interrupted(_signal: int, _frame: FrameType | None) -> None:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-        action()
+        signal.signal(signal.SIGINT, again)
+        first()
 
     previous = signal.signal(signal.SIGINT, interrupted)
     try:

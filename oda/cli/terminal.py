@@ -3,6 +3,7 @@
 import logging
 import os
 import sys
+import threading
 import traceback
 import warnings
 from io import TextIOWrapper
@@ -31,8 +32,8 @@ def run() -> NoReturn:
         code: int = app(standalone_mode=False) or ExitCode.OK
     except Exception as error:
         code = report(error)
-    if code == ExitCode.INTERRUPTED:
-        _leave_at_once(code)
+    if _stuck_threads():
+        leave_at_once(code)
     sys.exit(code)
 
 
@@ -94,9 +95,24 @@ def silence_warnings() -> None:
         warnings.simplefilter("ignore")
 
 
+def leave_at_once(code: int) -> NoReturn:
+    """End the process without waiting for anything."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
+
+
 def debugging() -> bool:
     """Whether the log level is `debug`."""
     return logging.getLogger().isEnabledFor(logging.DEBUG)
+
+
+def _stuck_threads() -> bool:
+    """Whether threads are left for which Python would wait: those of cancelled tools."""
+    return any(
+        not thread.daemon and thread is not threading.main_thread()
+        for thread in threading.enumerate()
+    )
 
 
 def _usage(error: typer.TyperException) -> str:
@@ -113,10 +129,3 @@ def _tolerate_encodings() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")
-
-
-def _leave_at_once(code: int) -> NoReturn:
-    """End the process without waiting for threads, in which an interrupted tool may still run."""
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(code)

@@ -6,18 +6,21 @@ from google.genai.types import Content, Part
 from pydantic import ValidationError
 
 from oda.errors import InvalidRequestError
+from oda.message.storable import storable_text
 
 Message = str | Content
 
 
 def to_content(message: Message) -> Content:
-    """A user message as ADK content.
+    """A user message as ADK content, in text that every store takes.
 
     Raises:
         InvalidRequestError: the message is empty.
     """
     if isinstance(message, str):
         message = Content(role="user", parts=[Part(text=message)])
+    if any(part.text and part.text != storable_text(part.text) for part in message.parts or ()):
+        message = message.model_copy(update={"parts": [*map(_storable, message.parts or ())]})
     if not any(_says_something(part) for part in message.parts or ()):
         raise InvalidRequestError(
             "The message is empty.", remedy="send a text or at least one part"
@@ -40,6 +43,10 @@ def parse_content(message: str | dict[str, Any]) -> Content:
         where = ".".join(str(step) for step in first["loc"])
         raise InvalidRequestError(f"message.{where}: {first['msg']}") from error
     return to_content(content.model_copy(update={"role": "user"}))
+
+
+def _storable(part: Part) -> Part:
+    return part.model_copy(update={"text": part.text and storable_text(part.text)})
 
 
 def _says_something(part: Part) -> bool:

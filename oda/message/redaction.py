@@ -9,7 +9,8 @@ _SECRETS = re.compile(
       (?P<scheme>\b(?:bearer|basic)\s+)[\w.~+/=-]{6,}
     | (?P<name>["']?(?:api[_-]?key|x-api-key|authorization|token|secret|password|passwd|pwd)["']?
         \s*[:=]\s*["']?)[^\s"',;&]{4,}
-    | \b(?:sk|pk|rk|ghp|gho|xox[abp]|AIza|AKIA|oda)[-_]?[A-Za-z0-9*_-]{8,}
+    | (?-i:\b(?:sk|pk|rk|ghp|gho|xox[abp]|oda)[-_](?=[A-Za-z_*-]*[0-9*])[A-Za-z0-9*_-]{8,})
+    | (?-i:\b(?:AIza|AKIA)[A-Za-z0-9_-]{8,})
     | (?P<url>\b[a-z][a-z0-9+.-]*://)[^\s/@:]+:[^\s/@]+(?=@)
     """,
     re.IGNORECASE | re.VERBOSE,

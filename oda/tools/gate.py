@@ -1,16 +1,17 @@
 """The one ADK plugin around every tool call: errors become answers, results become JSON."""
 
 import asyncio
-import json
 from typing import Any
 
+from google.adk.agents.invocation_context import InvocationContext
+from google.adk.events import Event
 from google.adk.plugins.base_plugin import BasePlugin
 from google.adk.tools.base_tool import BaseTool
 from google.adk.tools.tool_context import ToolContext
-from pydantic_core import to_jsonable_python
 
 from oda.errors import FatalToolError
 from oda.message.redaction import redact
+from oda.message.storable import storable, storable_text
 from oda.telemetry import get_logger
 
 log = get_logger(__name__)
@@ -56,16 +57,32 @@ class Gate(BasePlugin):
         tool_context: ToolContext,
         result: Any,
     ) -> dict[str, Any] | None:
-        """Replace a result that no database could store; others pass untouched."""
-        if result is None or _is_json(result):
-            return None
-        safe = to_jsonable_python(result, fallback=str, serialize_unknown=True)
-        return safe if isinstance(safe, dict) else {"result": safe}
+        """Replace only what ADK takes for no result at all: a mapping with other keys than text.
+
+        Everything else is left to the agent's own callbacks, and is made JSON when it is stored.
+        """
+        if isinstance(result, dict) and not all(isinstance(key, str) for key in result):
+            return _answer(result)
+        return None
+
+    async def on_event_callback(
+        self, *, invocation_context: InvocationContext, event: Event
+    ) -> None:
+        """Make an event such that every store takes it."""
+        if event.partial or event.content is None:
+            return
+        for part in event.content.parts or ():
+            if part.text:
+                part.text = storable_text(part.text)
+            if part.function_call and part.function_call.args:
+                part.function_call.args = _answer(part.function_call.args)
+            if part.function_response and part.function_response.response:
+                part.function_response.response = _answer(part.function_response.response)
 
 
-def _is_json(value: object) -> bool:
+def _answer(result: dict[Any, Any]) -> dict[str, Any]:
     try:
-        json.dumps(value, allow_nan=False)
-    except (TypeError, ValueError):
-        return False
-    return True
+        answer: dict[str, Any] = storable(result)
+    except ValueError as error:
+        return {"error": f"The result cannot be passed on: {redact(str(error))}"}
+    return answer

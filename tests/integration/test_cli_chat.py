@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from oda.testing import ModelServer
-from oda.testing.script import Call, Cut, Error, Hang, Match, Text, ToolCalls
+from oda.testing.script import Call, Cut, Error, Hang, Match, Step, Text, ToolCalls
 from tests.support.oda_command import Home
 
 DELETE = ToolCalls(calls=(Call(name="delete_file", args={"path": "a.txt"}),))
@@ -43,7 +43,7 @@ async def test_two_refusals_are_shown_as_retries_and_then_the_answer(tmp_path: P
 
 async def test_each_line_of_a_pipe_is_a_message_and_tools_are_shown(tmp_path: Path) -> None:
     call = ToolCalls(calls=(Call(name="weather", args={"city": "Rome"}),))
-    script = [call, Text(text="Sunny."), Text(text="You are welcome.")]
+    script: list[Step] = [call, Text(text="Sunny."), Text(text="You are welcome.")]
     async with ModelServer(script) as model:
         ended = await Home(tmp_path, model=model).run(
             "chat", "greeter", stdin="weather in Rome?\n\nthanks\n"
@@ -102,28 +102,35 @@ async def test_a_failed_message_does_not_end_the_chat_but_shows_in_the_exit_code
 
 
 async def test_ctrl_c_cancels_the_answer_and_the_chat_goes_on(tmp_path: Path) -> None:
-    script = [Hang(match=Match(last_user="one")), Text(text="Fine again.")]
-    async with ModelServer(script) as model:
-        async with Home(tmp_path, model=model).terminal("chat", "greeter") as terminal:
-            await terminal.shows("> ")
-            terminal.type("one\r")
-            await model.wait_until(lambda server: server.in_flight == 1, timeout_s=30)
-            terminal.type("\x03")
-            await terminal.shows("cancelled")
-            terminal.type("two\r")
-            await terminal.shows("Fine again.")
-            await terminal.shows("> ", times=3)
-            terminal.type("\x04")
-            assert await terminal.ends() == 0
+    script: list[Step] = [Hang(match=Match(last_user="one")), Text(text="Fine again.")]
+    async with (
+        ModelServer(script) as model,
+        Home(tmp_path, model=model).terminal("chat", "greeter") as terminal,
+    ):
+        await terminal.shows("> ")
+        terminal.type("one\r")
+        await model.wait_until(lambda server: server.in_flight == 1, timeout_s=30)
+        terminal.type("\x03")
+        await terminal.shows("cancelled")
+        terminal.type("two\r")
+        await terminal.shows("Fine again.")
+        await terminal.shows("> ", times=3)
+        terminal.type("\x04")
+        assert await terminal.ends() == 0
 
 
 async def test_on_a_terminal_text_comes_as_it_is_made_and_is_taken_back(tmp_path: Path) -> None:
-    script = [Cut(chunks=("Half ", "an answer")), Text(chunks=("The ", "whole answer."))]
-    async with ModelServer(script) as model:
-        async with Home(tmp_path, model=model).terminal("chat", "greeter") as terminal:
-            await terminal.shows("> ")
-            terminal.type("hello\r")
-            await terminal.shows("whole answer.")
+    script: list[Step] = [
+        Cut(chunks=("Half ", "an answer")),
+        Text(chunks=("The ", "whole answer.")),
+    ]
+    async with (
+        ModelServer(script) as model,
+        Home(tmp_path, model=model).terminal("chat", "greeter") as terminal,
+    ):
+        await terminal.shows("> ")
+        terminal.type("hello\r")
+        await terminal.shows("whole answer.")
     assert model.requests[0].stream
     shown = terminal.text
     taken_back = shown.index("\r\x1b[J")
@@ -147,6 +154,4 @@ async def test_a_second_ctrl_c_leaves_though_a_tool_is_stuck(tmp_path: Path) -> 
             await terminal.shows("> ")
             terminal.type("sleep\r")
             await terminal.shows("→ sleep()")
-            terminal.type("\x03")
-            terminal.type("\x03")
-            assert await terminal.ends() == 130
+            assert await terminal.ends_at_last("\x03") == 130

@@ -1,6 +1,7 @@
 """`mcp_tools.search`: the documents, their ranking, and the server over stdio and HTTP."""
 
 import asyncio
+import json
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -8,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from google.adk.tools.base_toolset import BaseToolset
 
 from mcp_tools.search.documents import MAX_PASSAGE_CHARACTERS, DocumentError, Documents, sections
 from mcp_tools.search.ranking import Index, terms
@@ -130,6 +132,7 @@ async def served(folder: Path, transport: str) -> AsyncIterator[AnyMcpServerReco
 
 @pytest.mark.parametrize("transport", ["stdio", "http"])
 async def test_an_agent_searches_and_reads_over(transport: str, folder: Path) -> None:
+    (folder / "long.md").write_text("something else\n" * 5000)
     async with (
         served(folder, transport) as record,
         McpConnections({"search": record}, environ={}) as mcp,
@@ -140,17 +143,26 @@ async def test_an_agent_searches_and_reads_over(transport: str, folder: Path) ->
             ("read_document", {"idempotent": True}),
             ("search_documents", {"idempotent": True}),
         ]
-        result = (await call(toolset, "search_documents", query="自动重试"))["structuredContent"]
-        (hit,) = result["hits"]
+        (hit,) = json.loads(await text(toolset, "search_documents", query="自动重试"))["hits"]
         assert (hit["name"], hit["heading"], hit["line"]) == ("guide/中文.md", "重试", 1)
-        text = (await call(toolset, "read_document", name=hit["name"]))["structuredContent"]
-        assert (text["text"], text["note"]) == ((folder / hit["name"]).read_text().strip(), None)
+        assert await text(toolset, "read_document", name=hit["name"]) == (
+            "[guide/中文.md, lines 1-2 of 2]\n# 重试\n执行失败时自动重试，间隔逐渐递增。"
+        )
+        assert "[cut; go on with first_line=" in await text(
+            toolset, "read_document", name="long.md", first_line=2
+        )
         assert "there is no document '../x'" in await error(toolset, "read_document", name="../x")
         assert "the query is empty" in await error(toolset, "search_documents", query=" ")
         assert "limit" in await error(toolset, "search_documents", query="x", limit=999)
 
 
-async def error(toolset: Any, tool: str, **args: Any) -> str:
+async def text(toolset: BaseToolset, tool: str, **args: Any) -> str:
+    result = await call(toolset, tool, **args)
+    assert result["isError"] is False
+    return str(result["content"][0]["text"])
+
+
+async def error(toolset: BaseToolset, tool: str, **args: Any) -> str:
     result = await call(toolset, tool, **args)
     assert result["isError"] is True
     return str(result["content"][0]["text"])

@@ -8,7 +8,7 @@ import struct
 import sys
 import termios
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -164,6 +164,14 @@ class Terminal:
         """Wait for the end of the command; its exit code."""
         async with asyncio.timeout(LIMIT_S):
             return await self._process.wait()
+
+    async def ends_at_last(self, key: str) -> int:
+        """Press a key again and again until the command ends; its exit code."""
+        async with asyncio.timeout(LIMIT_S):
+            while True:
+                self.type(key)
+                with suppress(TimeoutError):
+                    return await asyncio.wait_for(self._process.wait(), 0.5)
 
     def _read(self) -> None:
         try:

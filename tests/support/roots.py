@@ -21,7 +21,7 @@ from google.adk.agents.sequential_agent import SequentialAgent
 from google.adk.apps import App, ResumabilityConfig
 from google.adk.events import Event
 from google.adk.events.event_actions import EventActions
-from google.adk.workflow import START, Workflow
+from google.adk.workflow import START, JoinNode, Workflow
 
 from oda.testing import ScriptedModel
 from oda.testing.script import Call, Match, Text, ToolCalls
@@ -120,12 +120,16 @@ _HANDED_OVER = (
     "router: transfer_to_agent(agent_name='worker')",
     "router: transfer_to_agent -> {'result': None}",
 )
+_HANDED_TO_LINE = (
+    "router: transfer_to_agent(agent_name='line')",
+    "router: transfer_to_agent -> {'result': None}",
+)
 _WORKED = f"worker: {ANSWER}"
 _DRAFT = Text(text="draft")
 
 
-def _parallel(cast: Cast) -> BaseAgent:
-    """The sibling is done before the worker begins."""
+def _one_after_the_other(cast: Cast) -> tuple[LlmAgent, LlmAgent]:
+    """Worker and sibling; the sibling is done before the worker begins."""
 
     async def wait(callback_context: CallbackContext) -> None:
         async with asyncio.timeout(5):
@@ -134,12 +138,18 @@ def _parallel(cast: Cast) -> BaseAgent:
     async def done(callback_context: CallbackContext) -> None:
         cast.beside_is_done.set()
 
-    return ParallelAgent(
+    return (
+        cast.worker(before_agent_callback=wait),
+        cast.sibling(after_agent_callback=done),
+    )
+
+
+def _fork(cast: Cast) -> Workflow:
+    """Worker and sibling side by side between preparer and closer; the sibling is first."""
+    worker, sibling = _one_after_the_other(cast)
+    return Workflow(
         name="root",
-        sub_agents=[
-            cast.worker(before_agent_callback=wait),
-            cast.sibling(after_agent_callback=done),
-        ],
+        edges=[(START, cast.preparer(), (worker, sibling), JoinNode(name="join"), cast.closer())],
     )
 
 
@@ -189,7 +199,7 @@ LOOP = Kind(
 )
 PARALLEL = Kind(
     "parallel",
-    _parallel,
+    lambda cast: ParallelAgent(name="root", sub_agents=[*_one_after_the_other(cast)]),
     before=_BESIDE,
     effects_before=("help_out",),
     next_turn=(_WORKED, *_BESIDE),
@@ -222,6 +232,69 @@ GRAPH_RESUMABLE = Kind(
     next_turn=(*_PREPARED, _WORKED, "closer: closed"),
 )
 
+GRAPH_WITH_FORK = Kind(
+    "graph_with_fork",
+    _fork,
+    before=(*_PREPARED, *_BESIDE),
+    after=("closer: closed",),
+    effects_before=("prepare", "help_out"),
+    next_turn=(*_PREPARED, _WORKED, *_BESIDE, "closer: closed"),
+)
+SEQUENCE_BEHIND_TRANSFER = Kind(
+    "sequence_behind_transfer",
+    lambda cast: cast.router(
+        SequentialAgent(name="line", sub_agents=[cast.preparer(), cast.worker(), cast.closer()])
+    ),
+    before=(*_HANDED_TO_LINE, *_PREPARED),
+    after=("closer: closed",),
+    effects_before=("prepare",),
+    next_turn=(*_HANDED_TO_LINE, *_PREPARED, _WORKED, "closer: closed"),
+)
+SEQUENCE_IN_GRAPH = Kind(
+    "sequence_in_graph",
+    lambda cast: Workflow(
+        name="root",
+        edges=[
+            (
+                START,
+                SequentialAgent(name="line", sub_agents=[cast.preparer(), cast.worker()]),
+                cast.closer(),
+            )
+        ],
+    ),
+    before=_PREPARED,
+    after=("closer: closed",),
+    effects_before=("prepare",),
+    next_turn=(*_PREPARED, _WORKED, "closer: closed"),
+)
+NESTED = Kind(
+    "nested",
+    lambda cast: SequentialAgent(
+        name="root",
+        sub_agents=[
+            LoopAgent(name="rounds", sub_agents=[cast.preparer()], max_iterations=2),
+            SequentialAgent(name="line", sub_agents=[cast.worker()]),
+            cast.closer(),
+        ],
+    ),
+    before=(*_PREPARED, *_PREPARED),
+    after=("closer: closed",),
+    effects_before=("prepare", "prepare"),
+    next_turn=(*_PREPARED, *_PREPARED, _WORKED, "closer: closed"),
+)
+LOOP_OF_PARALLEL = Kind(
+    "loop_of_parallel",
+    lambda cast: LoopAgent(
+        name="root",
+        sub_agents=[
+            ParallelAgent(name="pair", sub_agents=[cast.worker([_DRAFT]), cast.quiet_sibling()])
+        ],
+        max_iterations=2,
+    ),
+    before=("worker: draft", "sibling: beside"),
+    next_turn=(_WORKED, "sibling: beside", _WORKED, "sibling: beside"),
+)
+
 KINDS = (
     LLM,
     LLM_RESUMABLE,
@@ -234,6 +307,10 @@ KINDS = (
     GRAPH_OF_THREE,
     GRAPH_IN_ROUNDS,
     GRAPH_RESUMABLE,
+    GRAPH_WITH_FORK,
+    SEQUENCE_BEHIND_TRANSFER,
+    SEQUENCE_IN_GRAPH,
+    NESTED,
 )
 
 every_kind = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)

@@ -17,6 +17,11 @@ from .decision import Ask, Outcome, Say
 from .pending import Pending, PendingEntry, PendingSection
 from .phrases import entry_line, field_names, numbered, phrase, section_names
 
+_WITHOUT_SECTION = {
+    "not_found": "not_found_anywhere",
+    "no_such_number": "which_part",
+    "empty_section": "empty_resume",
+}
 _BASICS = ("name", "label", "email", "phone", "url", "summary", "location")
 
 
@@ -28,13 +33,13 @@ def question(decision: Ask | Say, outcome: Outcome, resume: Resume) -> str:
     if isinstance(top, PendingEntry) and decision.topic in ("missing", "bad_date"):
         return _about_entry(decision, top, language)
     topic, details = decision.topic, dict(decision.details)
-    if topic in ("empty_section", "not_found") and section is None:
-        topic = "not_found_anywhere" if details.get("name") else "empty_resume"
+    if section is None:
+        topic = _WITHOUT_SECTION.get(topic, topic)
     if topic == "which_entry":
         options = details["options"]
         assert isinstance(options, Sequence)
         details |= {"count": len(options), "options": numbered(_lines(options, resume, language))}
-    elif topic == "not_found" and section:
+    elif topic in ("not_found", "no_such_number") and section:
         lines = (entry_line(section, entry, language) for entry in resume.entries(section))
         details["options"] = numbered(lines)
     return phrase(topic, language, **_common(section, language), **details)

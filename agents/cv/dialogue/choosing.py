@@ -2,7 +2,7 @@
 
 from datetime import date
 
-from mcp_tools.resume import Path, Resume
+from mcp_tools.resume import Path
 
 from .pending import PendingChoice
 from .understanding.outline import Outline, Place
@@ -25,12 +25,12 @@ def as_choice(said: Recognition, places: tuple[Place, ...]) -> PendingChoice:
 
 
 def chosen(
-    text: str, choice: PendingChoice, resume: Resume, *, today: date
+    text: str, choice: PendingChoice, outline: Outline, *, today: date
 ) -> tuple[Recognition, tuple[Place, ...]] | None:
     """Return the kept command and the places that a message chooses; `None` if it chooses none."""
     places = tuple(_place(option) for option in choice.options)
     pick = understand_pick(text, intent=Intent(choice.intent), today=today)
-    picked = _picked(pick, places, Outline.of(resume)) if pick else ()
+    picked = _picked(pick, places, outline) if pick else ()
     if not picked:
         return None
     command = Recognition(

@@ -49,35 +49,39 @@ def decide(text: str, situation: Situation) -> Outcome:
     """Decide what a message leads to."""
     pending = situation.pending
     top = pending[-1] if pending else None
-    said = _recognised(text, top, situation)
+    outline = Outline.of(situation.resume)
+    said = _recognised(text, top, outline, situation.today)
     language = said.language or situation.language
     if isinstance(top, PendingChoice) and said.signal is None:
         pending = pending[:-1]
-        if choice := chosen(text, top, situation.resume, today=situation.today):
+        if choice := chosen(text, top, outline, today=situation.today):
             command, places = choice
             act = Act(entry_calls(command, places, situation.resume))
             return Outcome(act, command, pending, language)
     if isinstance(top, PendingSection) and said.signal is None:
         pending = pending[:-1]
-    decision, left = _decided(text, said, pending, situation.resume)
+    decision, left = _decided(text, said, pending, situation.resume, outline)
     return Outcome(decision, said, left[-MOST_PENDING:], language)
 
 
-def _recognised(text: str, top: Pending | None, situation: Situation) -> Recognition:
-    outline = Outline.of(situation.resume)
+def _recognised(text: str, top: Pending | None, outline: Outline, today: date) -> Recognition:
     asked = Asked(top.section, top.missing_fields) if isinstance(top, PendingEntry) else None
-    said = _recognizer.recognise(text, today=situation.today, outline=outline, asked=asked)
+    said = _recognizer.recognise(text, today=today, outline=outline, asked=asked)
     names_section = said.section and not (said.data or said.target or said.signal)
     if isinstance(top, PendingSection) and names_section and said.intent is not Intent.DELETE:
         whole = _recognizer.recognise(
-            top.message, today=situation.today, outline=outline, section=said.section
+            top.message, today=today, outline=outline, section=said.section
         )
         return replace(whole, language=said.language)
     return said
 
 
 def _decided(
-    text: str, said: Recognition, pending: tuple[Pending, ...], resume: Resume
+    text: str,
+    said: Recognition,
+    pending: tuple[Pending, ...],
+    resume: Resume,
+    outline: Outline,
 ) -> tuple[Decision, tuple[Pending, ...]]:
     if said.signal == "cancel":
         return (Say("dropped"), pending[:-1]) if pending else (Say("nothing_pending"), pending)
@@ -93,7 +97,7 @@ def _decided(
         return Defer("unknown"), pending
     if said.intent is Intent.ADD and not said.fields:
         return _decide_addition(text, said, pending)
-    decision, waiting = _decide_on_entries(said, resume)
+    decision, waiting = _decide_on_entries(said, resume, outline)
     return decision, pending + waiting
 
 
@@ -124,7 +128,9 @@ def _decide_addition(
     return Act(addition(said.section, [entry.data, *said.others])), pending
 
 
-def _decide_on_entries(said: Recognition, resume: Resume) -> tuple[Decision, tuple[Pending, ...]]:
+def _decide_on_entries(
+    said: Recognition, resume: Resume, outline: Outline
+) -> tuple[Decision, tuple[Pending, ...]]:
     if said.problems:
         return Ask("bad_date", {"text": said.problems[0]}), ()
     if said.intent is Intent.UPDATE and not said.data and said.value is None:
@@ -140,16 +146,19 @@ def _decide_on_entries(said: Recognition, resume: Resume) -> tuple[Decision, tup
         if not resume.entries(said.section):
             return Ask("empty_section"), ()
         return Act((edit_call(said.section, "delete"),)), ()
-    match resolve(resume, said.section, said.target):
+    match resolve(resume, outline, said.section, said.target):
         case Found(places):
             return Act(entry_calls(said, places, resume)), ()
         case Several(places) if said.intent is Intent.READ and not said.target and said.section:
             return Act((read_call(said.section),)), ()
         case Several(places):
             return _ask_which(said, places)
-        case Missing(name):
-            topic = "not_found" if name else "empty_section"
-            return Ask(topic, {"name": name}), ()
+        case Missing(name=str(name)):
+            return Ask("not_found", {"name": name}), ()
+        case Missing(number=int(number)):
+            return Ask("no_such_number", {"number": number}), ()
+        case Missing():
+            return Ask("empty_section"), ()
 
 
 def _means_all(said: Recognition) -> bool:

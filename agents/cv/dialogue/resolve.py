@@ -28,17 +28,19 @@ class Several:
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """There is no such entry; `name` is what was looked for, `None` when the section is empty."""
+    """There is no such entry: none of that `name` or `number`, or none at all."""
 
-    name: str | None
+    name: str | None = None
+    number: int | None = None
 
 
 Resolution = Found | Several | Missing
 
 
-def resolve(resume: Resume, section: Section | None, target: Target) -> Resolution:
+def resolve(
+    resume: Resume, outline: Outline, section: Section | None, target: Target
+) -> Resolution:
     """Find the entries that a target means, in a section or in all of them."""
-    outline = Outline.of(resume)
     sections = [section] if section else list(SECTIONS)
     places = tuple(place for place, _ in outline.places() if place.section in sections)
     if not places:
@@ -82,14 +84,10 @@ def _by_ordinals(places: Sequence[Place], ordinals: tuple[int, ...]) -> Resoluti
         if all(-len(group) <= ordinal < len(group) for ordinal in ordinals)
     ]
     if not picked:
-        return Missing(_number(ordinals[0]))
+        return Missing(number=ordinals[0] + 1)
     if len(picked) == 1:
         return Found(picked[0])
     return Several(tuple(place for group in picked for place in group))
-
-
-def _number(ordinal: int) -> str:
-    return f"#{ordinal + 1}" if ordinal >= 0 else f"#{ordinal}"
 
 
 def _recency(resume: Resume, place: Place) -> tuple[str, str, int]:

@@ -10,7 +10,7 @@ from mcp_tools.resume import Section
 
 from .canvas import Canvas
 from .tokens import token_pattern
-from .vocabulary import DELIMITERS, TAKEN, field_of, section_facts, vocabulary
+from .vocabulary import DELIMITERS, TAKEN, section_facts, vocabulary
 
 _PREPOSITION = re.compile(
     r"\s*(?:at|as|in|with|from|for|of|to|on|by|in|into|and|的|里|中)(?![a-z])", re.I
@@ -50,14 +50,10 @@ def find_labels(canvas: Canvas, section: Section, *, changing: bool = False) -> 
     In a message that changes something, "to" connects a field and its value as well.
     """
     found: list[Label] = []
-    for match in vocabulary().sections[section].labels.finditer(canvas.text):
-        if _inside_word(canvas.text, match):
-            continue
-        connector = _connectors(changing).match(canvas.text, match.end())
-        value = connector.end() if connector else match.end()
-        found.append(
-            Label(field_of(match), match.start(), match.end(), value, connector is not None)
-        )
+    for name in vocabulary().sections[section].labels.find(canvas.text):
+        connector = _connectors(changing).match(canvas.text, name.stop)
+        value = connector.end() if connector else name.stop
+        found.append(Label(name.field, name.begin, name.stop, value, connector is not None))
     return found
 
 
@@ -116,14 +112,6 @@ def _has_value(canvas: Canvas, label: Label, *, changing: bool) -> bool:
     if changing and label.field in ("level", "fluency"):
         opens = opens or vocabulary().grades.match(rest.lstrip()) is not None
     return opens and not _PREPOSITION.match(rest)
-
-
-def _inside_word(text: str, match: re.Match[str]) -> bool:
-    """Tell whether Latin letters go on around a match."""
-    before, after = text[match.start() - 1 : match.start()], text[match.end() : match.end() + 1]
-    return (before.isascii() and before.isalpha() and match[0][0].isascii()) or (
-        after.isascii() and after.isalpha() and match[0][-1].isascii()
-    )
 
 
 @cache

@@ -12,7 +12,7 @@ from .outline import Mention, Outline
 from .pointing import take_names, take_ordinals
 from .recognition import Intent, Recognition, Target
 from .sections import Noun, find_nouns, labelled_section, main_noun, mask_mentions
-from .vocabulary import field_of, vocabulary
+from .vocabulary import vocabulary
 
 _CERTAIN, _CLEAR, _LIKELY, _NOTHING = 0.95, 0.85, 0.65, 0.3
 
@@ -41,12 +41,13 @@ def understand_lookup(message: Message, command: CommandHit, outline: Outline) -
     _take_verbs(canvas, command)
     every = target.every or vocabulary().references.every.search(message.text) is not None
     target = replace(target, every=every, names=(*names, *take_names(canvas, Outline())))
+    confidence = _confidence(command, section, target, whole=whole is not None)
     return Recognition(
-        intent=command.intent,
+        intent=command.intent if confidence > _NOTHING else Intent.UNKNOWN,
         section=section,
         fields=fields,
         target=target,
-        confidence=_confidence(command, section, target, whole=whole is not None),
+        confidence=confidence,
     )
 
 
@@ -57,10 +58,9 @@ def _verb_end(command: CommandHit) -> int:
 def _take_question(canvas: Canvas) -> tuple[Section | None, tuple[str, ...]]:
     """Take a question like "where do I live" or "我叫什么"; return what it asks for."""
     for section, words in vocabulary().sections.items():
-        if match := words.asks.search(canvas.text):
-            canvas.take(*match.span())
-            name = field_of(match)
-            return section, () if name == "all" else (name,)
+        if asked := next(words.asks.find(canvas.text), None):
+            canvas.take(asked.begin, asked.stop)
+            return section, () if asked.field == "all" else (asked.field,)
     return None, ()
 
 

@@ -40,6 +40,7 @@ _FORMS: tuple[tuple[TokenKind, re.Pattern[str]], ...] = (
 )
 _FULL_WIDTH = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)} | {0x3000: 0x20}
 _STOP = re.compile(r"(?<!\b[A-Z])(?<!\b(?:St|Dr|Mr|Ms|No))\.(?=\s|$)")
+_LOWER_CASE = re.compile(r"(?<!\w)[a-z]{2,}(?!\w)")
 _HAN = re.compile(r"[\u4e00-\u9fff]")
 
 
@@ -81,7 +82,7 @@ def prepare(raw: str, *, today: date) -> Message:
     plain = _STOP.sub("。", raw.translate(_FULL_WIDTH))
     tokens = _find_tokens(plain, today=today)
     text = vocabulary().noise.sub(lambda match: " " * len(match[0]), mask(plain, tokens))
-    return Message(raw=raw, text=text, tokens=tokens, language=_language(plain))
+    return Message(raw=raw, text=text, tokens=tokens, language=_language(mask(plain, tokens)))
 
 
 def _find_tokens(text: str, *, today: date) -> tuple[Token, ...]:
@@ -106,7 +107,7 @@ def _language(text: str) -> Language | None:
         return "zh" if chinese > english else "en"
     if _HAN.search(text):
         return "zh"
-    return "en" if english else None
+    return "en" if english or _LOWER_CASE.search(text) else None
 
 
 def _trimmed(text: str) -> str:

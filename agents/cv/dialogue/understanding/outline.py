@@ -39,10 +39,12 @@ class Outline:
     @classmethod
     def of(cls, resume: Resume) -> "Outline":
         """Make the outline of a resume."""
+        document = resume.to_json()
         return cls(
             {
-                section: tuple(_texts(section, entry) for entry in resume.entries(section))
+                section: tuple(_texts(section, entry) for entry in found if isinstance(entry, dict))
                 for section in SECTIONS
+                if isinstance(found := document.get(section), list)
             }
         )
 

@@ -15,7 +15,8 @@ forms) match whole words only.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any
@@ -69,27 +70,59 @@ def _each(patterns: object) -> object:
     return tuple(_compiled(p) for p in patterns) if isinstance(patterns, list) else patterns
 
 
-def _by_field(words: object) -> object:
-    if not isinstance(words, dict):
-        return words
-    pairs = [(field, word) for field, found in words.items() for word in found]
-    pairs.sort(key=lambda pair: -len(pair[1]))
-    alternatives = (f"(?P<{field}__{n}>{word})" for n, (field, word) in enumerate(pairs))
-    return _compiled("|".join(alternatives) or "(?!)")
-
-
 _NONE = re.compile("(?!)")
 Words = Annotated[re.Pattern[str], BeforeValidator(_any_of)]
 """Any of some words."""
 Forms = Annotated[tuple[re.Pattern[str], ...], BeforeValidator(_each)]
 """Sentence forms whose named groups are fields, tried in order."""
-FieldWords = Annotated[re.Pattern[str], BeforeValidator(_by_field)]
-"""Words that name fields, the longest first; `field_of` tells which."""
 
 
-def field_of(match: re.Match[str]) -> str:
-    """Return the field that a match of `FieldWords` names."""
-    return (match.lastgroup or "").split("__")[0]
+@dataclass(frozen=True, slots=True)
+class FieldMatch:
+    """The name of a field at `begin:stop` of a text."""
+
+    field: str
+    begin: int
+    stop: int
+
+
+@dataclass(frozen=True)
+class FieldNames:
+    """Words that name fields, the longest first; Latin ones match whole words only."""
+
+    any_word: re.Pattern[str] = _NONE
+    by_field: tuple[tuple[str, re.Pattern[str]], ...] = ()
+
+    @classmethod
+    def of(cls, words: Mapping[str, Sequence[str]]) -> "FieldNames":
+        """Compile words, given as patterns for every field."""
+        pairs = [(field, word) for field, found in words.items() for word in found]
+        pairs.sort(key=lambda pair: -len(pair[1]))
+        return cls(
+            _compiled("|".join(word for _, word in pairs) or "(?!)"),
+            tuple((field, _compiled(word)) for field, word in pairs),
+        )
+
+    def find(self, text: str) -> Iterator[FieldMatch]:
+        """Yield the names of fields in a text, in order and apart from each other."""
+        for match in self.any_word.finditer(text):
+            if not _goes_on(text[: match.start()], match[0]) and not _goes_on(
+                match[0], text[match.end() :]
+            ):
+                field = next(name for name, word in self.by_field if word.fullmatch(match[0]))
+                yield FieldMatch(field, match.start(), match.end())
+
+
+def _goes_on(left: str, right: str) -> bool:
+    """Tell whether a Latin word goes on from one text to the next."""
+    return bool(left and right) and all(c.isascii() and c.isalpha() for c in left[-1] + right[0])
+
+
+def _field_names(words: object) -> object:
+    return FieldNames.of(words) if isinstance(words, dict) else words
+
+
+FieldWords = Annotated[FieldNames, BeforeValidator(_field_names)]
 
 
 class _Part(BaseModel):
@@ -165,7 +198,7 @@ class SectionWords(_Part):
 
     nouns: Words
     labels: FieldWords
-    asks: FieldWords = _NONE
+    asks: FieldWords = FieldNames()
     states: Words = _NONE
     frames: Forms = ()
     looks: Mapping[str, Words] = {}
@@ -236,7 +269,8 @@ def _prepared(content: dict[Any, Any], *, whole_words: bool) -> Iterator[tuple[A
     """Give every word its boundaries and every context its end."""
     for key, value in content.items():
         if isinstance(value, dict):
-            yield key, dict(_prepared(value, whole_words=whole_words))
+            whole = whole_words and key not in ("labels", "asks")
+            yield key, dict(_prepared(value, whole_words=whole))
         elif isinstance(value, str | list):
             patterns = [value] if isinstance(value, str) else value
             if whole_words and key not in _SENTENCE_FORMS:
