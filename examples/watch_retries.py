@@ -11,7 +11,7 @@ from oda.testing.script import Error, Text
 
 
 async def main() -> None:
-    model = ScriptedModel([Error(status=429), Error(status=503), Text(text="Hello!")])
+    model = ScriptedModel(steps=[Error(status=429), Error(status=503), Text(text="Hello!")])
     runner = InMemoryRunner(agent=LlmAgent(name="greeter", model=model), app_name="demo")
     await runner.session_service.create_session(app_name="demo", user_id="ann", session_id="1")
 

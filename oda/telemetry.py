@@ -3,6 +3,7 @@
 import logging
 import sys
 import uuid
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -11,6 +12,12 @@ import structlog
 from opentelemetry import trace
 
 from oda.errors import ConfigurationError
+
+_TOLD_BY_US = (
+    "google_adk.google.adk.runners",
+    "google_adk.google.adk.workflow._node_runner",
+)
+"""Loggers of ADK that print the traceback of each failed attempt, twice; we log it in one line."""
 
 _LEVELS = ("debug", "info", "warning", "error", "critical")
 
@@ -51,6 +58,10 @@ def configure_logging(level: str, log_format: str) -> None:
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(threshold)
+    for name in _TOLD_BY_US:
+        logging.getLogger(name).setLevel(
+            logging.CRITICAL if threshold > logging.DEBUG else threshold
+        )
 
 
 def get_logger(name: str) -> structlog.stdlib.BoundLogger:
@@ -64,6 +75,14 @@ def get_logger(name: str) -> structlog.stdlib.BoundLogger:
         wrapper_class=structlog.stdlib.BoundLogger,
     )
     return logger
+
+
+@contextmanager
+def experimental_on_purpose() -> Iterator[None]:
+    """Keep ADK from warning a host application of experimental parts that we chose to use."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=r"\[EXPERIMENTAL\]", category=UserWarning)
+        yield
 
 
 _request_trace_id: ContextVar[str | None] = ContextVar("oda_trace_id", default=None)

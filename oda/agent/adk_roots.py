@@ -15,6 +15,7 @@ from google.adk.apps import ResumabilityConfig
 from google.adk.runners import Runner as AdkRunner
 
 from oda.agent.turn_plugin import TurnPlugin
+from oda.telemetry import experimental_on_purpose
 from oda.tools.gate import Gate
 
 _GATE = Gate()
@@ -33,7 +34,8 @@ def prepare_runner(runner: AdkRunner) -> TurnPlugin:
     """
     skip_failing_import()
     if not takes_invocation_id(runner.agent) and runner.resumability_config is None:
-        runner.resumability_config = ResumabilityConfig(is_resumable=True)
+        with experimental_on_purpose():
+            runner.resumability_config = ResumabilityConfig(is_resumable=True)
     plugins = runner.plugin_manager
     if plugins.get_plugin(Gate.NAME) is None:
         plugins.register_plugin(_GATE)

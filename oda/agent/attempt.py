@@ -18,6 +18,7 @@ from oda.agent.adk_roots import takes_invocation_id
 from oda.agent.agent_tree import speaks_for
 from oda.agent.failure import ModelReportedError, NoContentError
 from oda.agent.history import History, StoredTurn
+from oda.agent.threads import sync_tools_in_threads
 from oda.agent.turn_plugin import TurnScope
 
 
@@ -45,6 +46,7 @@ class Work:
     history: History
     run_config: RunConfig
     scope: TurnScope
+    tool_threads: int
     message: Content | None
     """None when the turn's message is known to be stored."""
     state_delta: dict[str, Any] | None
@@ -73,10 +75,11 @@ class Attempt:
             for event in ended:  # ADK would ask the model again
                 yield event
             return
-        async with aclosing(await self._start(turn)) as run:
-            async for event in run:
-                if self._note(event):
-                    yield event
+        with sync_tools_in_threads(self._work.tool_threads):
+            async with aclosing(await self._start(turn)) as run:
+                async for event in run:
+                    if self._note(event):
+                        yield event
         if self._reported is not None:
             raise ModelReportedError(self._reported.error_code or "", self._reported.error_message)
         if self._is_silent():

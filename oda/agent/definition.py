@@ -13,10 +13,11 @@ from google.adk.models.base_llm import BaseLlm
 from google.adk.tools.base_tool import BaseTool
 from google.adk.tools.base_toolset import BaseToolset
 
-from oda.agent.model import configured_model, without_client_retries
+from oda.agent.model import configured_model, prepare_model
+from oda.agent.providers import prepare_litellm
 from oda.config.records import AgentRecord, Configuration
 from oda.errors import AgentLoadError, AgentNotFoundError, ConfigurationError, OdaError
-from oda.telemetry import get_logger
+from oda.telemetry import experimental_on_purpose, get_logger
 from oda.tools.idempotency import idempotent
 
 log = get_logger(__name__)
@@ -68,6 +69,7 @@ class Definitions:
                 f"there is no agents folder {str(agents_dir)!r}",
                 remedy="name one with --agents DIR or ODA_AGENTS_DIR",
             )
+        prepare_litellm()
         self._loader = AgentLoader(str(agents_dir))
         self._configuration = configuration
         self._toolset = toolset
@@ -110,7 +112,8 @@ class Definitions:
                 remedy=f"there are: {', '.join(self.names()) or 'none'}",
             )
         try:
-            loaded: Any = self._loader.load_agent(name)
+            with experimental_on_purpose():
+                loaded: Any = self._loader.load_agent(name)
         except OdaError:
             raise
         except Exception as error:
@@ -125,7 +128,7 @@ class Definitions:
         """The app as the configuration wants it; what was loaded is left as it is."""
         for agent in _llm_agents(app.root_agent):
             if agent.model:
-                without_client_retries(agent.canonical_model)
+                prepare_model(agent.canonical_model)
             _declare_idempotent(agent, record.idempotent_tools)
         update: dict[str, Any] = {}
         root = app.root_agent

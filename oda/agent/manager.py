@@ -84,6 +84,8 @@ class OdaAgentManager:
             policy=self.policy(agent_name),
             limits=self.limits(),
             recent_events=self._settings.session.recent_events,
+            tool_threads=self._configuration().agent(agent_name).sync_tool_threads
+            or self._settings.tool_threads,
             clock=self._clock,
             on_cleanup=release,
         )

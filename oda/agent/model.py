@@ -249,8 +249,8 @@ def model_configured(name: str = DEFAULT) -> bool:
     return current_models().record(name) is not None
 
 
-def without_client_retries(model: BaseLlm) -> None:
-    """Switch off the retries that a model's client library makes by itself.
+def prepare_model(model: BaseLlm) -> None:
+    """Switch off the retries that a model's client library makes by itself, in place.
 
     oda retries turns; a client's own retries would multiply with that and be invisible. Values set
     on purpose by the agent's author stay.
@@ -258,19 +258,23 @@ def without_client_retries(model: BaseLlm) -> None:
     lite_llm = sys.modules.get("google.adk.models.lite_llm")
     google_llm = sys.modules.get("google.adk.models.google_llm")
     anthropic_llm = sys.modules.get("google.adk.models.anthropic_llm")
-    client: Any = model
+    known: Any = model
     if lite_llm and isinstance(model, lite_llm.LiteLlm):
-        if not {"max_retries", "num_retries"} & client._additional_args.keys():
-            client._additional_args.update(max_retries=0, num_retries=0)
+        if not {"max_retries", "num_retries"} & known._additional_args.keys():
+            known._additional_args.update(max_retries=0, num_retries=0)
+        if type(known.llm_client) is lite_llm.LiteLLMClient:
+            from oda.agent.litellm_client import CheckedClient
+
+            known.llm_client = CheckedClient()
     elif google_llm and isinstance(model, google_llm.Gemini):
-        if client.retry_options is None and client.client is None:
+        if known.retry_options is None and known.client is None:
             from google.genai.types import HttpRetryOptions
 
-            client.retry_options = HttpRetryOptions(attempts=1)
-    elif anthropic_llm and type(model) is anthropic_llm.AnthropicLlm and client.client is None:
+            known.retry_options = HttpRetryOptions(attempts=1)
+    elif anthropic_llm and type(model) is anthropic_llm.AnthropicLlm and known.client is None:
         from anthropic import AsyncAnthropic
 
-        client.client = AsyncAnthropic(max_retries=0)
+        known.client = AsyncAnthropic(max_retries=0)
 
 
 def _records(settings: Settings, configuration: Configuration) -> dict[str, ModelRecord]:

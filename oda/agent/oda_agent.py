@@ -13,6 +13,7 @@ from oda.agent.limits import TurnLimits
 from oda.agent.retry import RetryPolicy
 from oda.agent.runner import attempt_of
 from oda.agent.sync import iterate, running_loop
+from oda.agent.threads import TOOL_THREADS
 from oda.agent.turn_loop import TurnLoop
 from oda.clock import Clock, SystemClock
 from oda.errors import AgentStateError, SessionBusyError
@@ -57,6 +58,7 @@ class OdaAgent:
         policy: When to retry and how long to wait.
         limits: What one turn may use up.
         recent_events: How many stored events a turn loads; None for all.
+        tool_threads: How many synchronous tools run at a time.
         clock: Time and sleep, replaceable in tests.
         on_cleanup: Awaited once by `cleanup`.
     """
@@ -72,6 +74,7 @@ class OdaAgent:
         policy: RetryPolicy | None = None,
         limits: TurnLimits | None = None,
         recent_events: int | None = RECENT_EVENTS,
+        tool_threads: int = TOOL_THREADS,
         clock: Clock | None = None,
         on_cleanup: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
@@ -83,6 +86,7 @@ class OdaAgent:
         self.policy = policy or RetryPolicy(max_retries=max_retries)
         self.limits = limits or TurnLimits()
         self._recent_events = None if _summarises(runner) else recent_events
+        self._tool_threads = tool_threads
         self._clock = clock or SystemClock()
         self._on_cleanup = on_cleanup
         self._turn: TurnLoop | None = None
@@ -234,6 +238,7 @@ class OdaAgent:
             recent_events=self._recent_events,
             run_config=run_config or RunConfig(),
             on_phase=self._set_status,
+            tool_threads=self._tool_threads,
         )
         self._turn = self._last_turn = turn
         self._ended = asyncio.Event()

@@ -61,7 +61,7 @@ def missing_key(record: ModelRecord, settings: Settings) -> str | None:
 
 def import_litellm() -> None:
     """Import LiteLLM (seconds) with the settings that it reads while it is imported."""
-    _prepare_litellm()
+    prepare_litellm()
     import litellm
 
     litellm.suppress_debug_info = True
@@ -79,7 +79,7 @@ async def close_clients() -> None:
         await litellm.close_litellm_async_clients()
 
 
-def _prepare_litellm() -> None:
+def prepare_litellm() -> None:
     """What LiteLLM reads from the environment when it is imported.
 
     Its price table is the one that it ships, not a download; OpenAI-like calls go through its own
@@ -94,7 +94,7 @@ def _litellm(record: ModelRecord, key: str | None, timeout_s: float) -> BaseLlm:
 
     from oda.agent.litellm_client import CheckedClient
 
-    _prepare_litellm()
+    prepare_litellm()
     arguments: dict[str, Any] = {
         "num_retries": 0,
         "max_retries": 0,

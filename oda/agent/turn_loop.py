@@ -20,6 +20,7 @@ from oda.agent.history import History
 from oda.agent.limits import TurnLimits, Usage
 from oda.agent.pump import Pump
 from oda.agent.retry import GiveUp, RetryPolicy
+from oda.agent.threads import TOOL_THREADS
 from oda.agent.turn_plugin import TurnScope
 from oda.clock import Clock
 from oda.errors import LimitExceededError
@@ -44,6 +45,7 @@ class TurnLoop:
     recent_events: int | None
     run_config: RunConfig
     on_phase: Callable[[Phase], None]
+    tool_threads: int = TOOL_THREADS
 
     retries: int = 0
     failure: Failure | None = None
@@ -112,6 +114,7 @@ class TurnLoop:
             history=self._history,
             run_config=self.run_config,
             scope=self.scope,
+            tool_threads=self.tool_threads,
             message=message,
             state_delta=state_delta,
         )
@@ -156,7 +159,8 @@ class TurnLoop:
                 code=self.failure.code,
                 retryable=self.failure.retryable,
                 invocation_id=self.invocation_id,
-                exc_info=error,
+                reason=self.failure.message,
+                exc_info=error if self.failure.code == "programming_error" else None,
             )
 
     def _decide(self, failure: Failure, attempt: Attempt) -> tuple[Event, float | None]:

@@ -15,6 +15,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 from oda.agent.manager import Services
 from oda.errors import ConfigurationError, UnavailableError
 from oda.settings import Settings
+from oda.telemetry import experimental_on_purpose
 
 _ASYNC_DRIVERS = {
     "sqlite": "sqlite+aiosqlite",
@@ -43,13 +44,15 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
 
     _make_directory(settings.data_dir)
     artifacts: BaseArtifactService = FileArtifactService(root_dir=settings.data_dir / "artifacts")
+    with experimental_on_purpose():
+        credentials = InMemoryCredentialService()
     async with _open_session_service(settings) as (session, ping):
         yield Services(
             session=session,
             ping=ping,
             artifact=artifacts,
             memory=InMemoryMemoryService(),
-            credential=InMemoryCredentialService(),
+            credential=credentials,
         )
 
 

@@ -19,6 +19,7 @@ from oda import configured_model
 
 def sleep() -> None:
     \"\"\"Sleep for an hour.\"\"\"
+    print("zzz", flush=True)
     time.sleep(3600)
 
 
@@ -153,5 +154,5 @@ async def test_a_second_ctrl_c_leaves_though_a_tool_is_stuck(tmp_path: Path) -> 
         async with home.terminal("chat", "sleeper") as terminal:
             await terminal.shows("> ")
             terminal.type("sleep\r")
-            await terminal.shows("→ sleep()")
+            await terminal.shows("zzz")
             assert await terminal.ends_at_last("\x03") == 130

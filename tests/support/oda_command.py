@@ -73,9 +73,15 @@ class Home:
         path.write_text(text, encoding="utf-8")
         return path
 
-    async def run(self, *arguments: str, stdin: str = "", **settings: str) -> Ended:
+    async def run(
+        self,
+        *arguments: str,
+        stdin: str = "",
+        interpreter: tuple[str, ...] = (),
+        **settings: str,
+    ) -> Ended:
         """Run a command to its end; `settings` become `ODA_…` variables."""
-        process = await self.start(*arguments, **settings)
+        process = await self.start(*arguments, interpreter=interpreter, **settings)
         try:
             async with asyncio.timeout(LIMIT_S):
                 stdout, stderr = await process.communicate(stdin.encode())
@@ -83,9 +89,12 @@ class Home:
             await _end(process)
         return Ended(process.returncode or 0, stdout.decode(), stderr.decode())
 
-    async def start(self, *arguments: str, **settings: str) -> asyncio.subprocess.Process:
+    async def start(
+        self, *arguments: str, interpreter: tuple[str, ...] = (), **settings: str
+    ) -> asyncio.subprocess.Process:
         """Start a command with pipes; whoever starts it ends it."""
         return await asyncio.create_subprocess_exec(
+            *((sys.executable, *interpreter) if interpreter else ()),
             ODA,
             *arguments,
             cwd=self.directory,
@@ -171,7 +180,7 @@ class Terminal:
             while True:
                 self.type(key)
                 with suppress(TimeoutError):
-                    return await asyncio.wait_for(self._process.wait(), 0.5)
+                    return await asyncio.wait_for(self._process.wait(), 2)
 
     def _read(self) -> None:
         try:

@@ -36,8 +36,10 @@ class Cast:
     """The agents of one test and what their tools have done, in order."""
 
     steps: Sequence[InProcessStep] = ()
-    tools: Sequence[Callable[..., Any]] = ()
+    tools: Sequence[Any] = ()
     """Tools of the worker, besides `work`."""
+    played: int = 0
+    """How many of the worker's answers were given before, in a process that died."""
     effects: list[str] = field(default_factory=list)
     models: dict[str, ScriptedModel] = field(default_factory=dict)
     beside_is_done: asyncio.Event = field(default_factory=asyncio.Event)
@@ -53,7 +55,8 @@ class Cast:
             self.effects.append(step)
             return {"done": step}
 
-        model = ScriptedModel(steps=(*lead_in, *self.steps), default=Text(text=ANSWER, times=None))
+        steps = (*lead_in, *self.steps)[self.played :]
+        model = ScriptedModel(steps=steps, default=Text(text=ANSWER, times=None))
         return self._agent("worker", model, tools=[work, *self.tools], **options)
 
     def preparer(self) -> LlmAgent:
@@ -114,7 +117,11 @@ class Kind:
         )
 
 
-_PREPARED = ("preparer: prepare()", "preparer: prepare -> {'done': 'prepare'}", "preparer: prepared")
+_PREPARED = (
+    "preparer: prepare()",
+    "preparer: prepare -> {'done': 'prepare'}",
+    "preparer: prepared",
+)
 _BESIDE = ("sibling: help_out()", "sibling: help_out -> {'done': 'help_out'}", "sibling: beside")
 _HANDED_OVER = (
     "router: transfer_to_agent(agent_name='worker')",
@@ -158,9 +165,7 @@ def _rounds(cast: Cast) -> Workflow:
 
     def judge(node_input: Any) -> Event:
         again = "draft" in str(node_input)
-        return Event(
-            output=node_input, actions=EventActions(route="again" if again else "enough")
-        )
+        return Event(output=node_input, actions=EventActions(route="again" if again else "enough"))
 
     worker, closer = cast.worker([_DRAFT]), cast.closer()
     return Workflow(
@@ -281,18 +286,6 @@ NESTED = Kind(
     after=("closer: closed",),
     effects_before=("prepare", "prepare"),
     next_turn=(*_PREPARED, *_PREPARED, _WORKED, "closer: closed"),
-)
-LOOP_OF_PARALLEL = Kind(
-    "loop_of_parallel",
-    lambda cast: LoopAgent(
-        name="root",
-        sub_agents=[
-            ParallelAgent(name="pair", sub_agents=[cast.worker([_DRAFT]), cast.quiet_sibling()])
-        ],
-        max_iterations=2,
-    ),
-    before=("worker: draft", "sibling: beside"),
-    next_turn=(_WORKED, "sibling: beside", _WORKED, "sibling: beside"),
 )
 
 KINDS = (

@@ -18,6 +18,7 @@ from .vocabulary import section_facts, vocabulary
 _INTRODUCES = re.compile(
     r"\s*(?::|是|有|为|包括|包含|-\s|\b(?:are|is|include|includes)\b)", re.IGNORECASE
 )
+_LOCATIVE = re.compile(r"里面?|中|上|下|部分|栏")
 _CERTAIN, _CLEAR, _GUESS = 0.95, 0.85, 0.55
 
 
@@ -35,12 +36,13 @@ def understand_addition(
     confidence = _CERTAIN
     if section is None:
         confidence = _CLEAR
-        statement = find_statement(message)
+        statement = find_statement(canvas.text)
         section = statement[0] if statement else _by_content(canvas)
     if section is None:
         return Recognition(intent=Intent.ADD, confidence=_GUESS)
     if noun:
-        canvas.take(noun.begin, noun.stop)
+        after = _LOCATIVE.match(canvas.text, noun.stop)
+        canvas.take(noun.begin, after.end() if after else noun.stop)
     return _added(extract(canvas, section), confidence)
 
 
@@ -52,7 +54,7 @@ def understand_statement(message: Message) -> Recognition | None:
         canvas.take(0, noun.stop)
         fields = extract(canvas, noun.section)
         return _added(fields, _CLEAR) if fields.data else None
-    statement = find_statement(message)
+    statement = find_statement(message.text)
     if statement is None:
         return None
     section = statement[0]

@@ -64,7 +64,7 @@ def understand_answer(
 
 
 def _states_something_else(message: Message, asked: Asked) -> bool:
-    statement = find_statement(message)
+    statement = find_statement(message.text)
     if statement and statement[0] != asked.section:
         return True
     canvas = Canvas(message)

@@ -7,7 +7,7 @@ from mcp_tools.resume import Section, field_kind, is_present
 
 from .canvas import Canvas
 from .commands import CommandHit
-from .fields import Fields, put_when, put_words, take_tokens
+from .fields import Fields, put_when, put_words, take_frames, take_tokens
 from .labelled import find_labelled, find_labels, value_end
 from .message import Message
 from .outline import Outline
@@ -86,6 +86,9 @@ def _section(pointed: Canvas, outline: Outline) -> tuple[Noun | None, Section | 
 def _other_words(visible: Canvas) -> tuple[str, ...]:
     """Return the words that are no names of fields or sections; they can name an entry."""
     rest = visible.copy()
+    for token in rest.message.tokens:
+        if token.kind in ("email", "phone", "url"):
+            rest.take(token.begin, token.stop)
     for labels in labels_by_section(visible).values():
         for label in labels:
             rest.take(label.begin, label.stop)
@@ -129,6 +132,8 @@ def _assign(
         canvas.take(item.begin, item.stop)
     if not connector:
         take_tokens(fields, canvas)
+    if fields.section == "basics":
+        take_frames(fields, canvas)
     return words
 
 

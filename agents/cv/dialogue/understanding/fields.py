@@ -62,7 +62,7 @@ def extract(
         put_words(fields, canvas, found.field, found.value, found.stop)
         canvas.take(found.begin, found.stop)
     take_tokens(fields, canvas)
-    _take_frames(fields, canvas)
+    take_frames(fields, canvas)
     if fields.facts.listed:
         _take_list(fields, canvas)
     else:
@@ -138,7 +138,8 @@ def take_tokens(fields: Fields, canvas: Canvas) -> None:
         canvas.take(*present.span())
 
 
-def _take_frames(fields: Fields, canvas: Canvas) -> None:
+def take_frames(fields: Fields, canvas: Canvas) -> None:
+    """Take the values that the words around them mark."""
     for frame in fields.words.frames:
         match = frame.search(canvas.text)
         if match is None:

@@ -73,7 +73,8 @@ def find_labelled(
 def value_end(canvas: Canvas, section: Section, field: str, begin: int, limit: int) -> int:
     """Return where a value ends: at a delimiter, for prose at the end of the sentence."""
     begin += len(canvas.text[begin:limit]) - len(canvas.text[begin:limit].lstrip())
-    if _DATED.match(field) and (token := canvas.message.token_at(begin)):
+    token = canvas.message.token_at(begin)
+    if token and (_DATED.match(field) or token.kind in ("email", "phone", "url")):
         return token.stop
     end = _prose_end() if _is_long(section, field) else _words_end()
     match = end.search(canvas.text, begin + 1, limit)

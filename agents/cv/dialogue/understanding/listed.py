@@ -88,8 +88,8 @@ def _known_name(text: str, section: Section) -> _Item | None:
     grade = vocabulary().grades.search(rest)
     fluency = vocabulary().sections[section].looks.get("fluency")
     said = fluency.search(rest) if fluency else None
-    best = max((m[0] for m in (grade, said) if m), key=len, default=None)
-    return _Item(match[0], grade=best.strip(" ()") if best else None)
+    best = grade or said
+    return _Item(match[0], grade=best[0].strip(" ()") if best else None)
 
 
 def _graded(items: list[_Item]) -> list[_Item]:

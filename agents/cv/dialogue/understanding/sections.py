@@ -7,7 +7,6 @@ from mcp_tools.resume import Section
 
 from .canvas import Canvas
 from .labelled import Label, find_labels
-from .message import Message
 from .outline import Outline
 from .vocabulary import TAKEN, vocabulary
 
@@ -109,12 +108,12 @@ def mask_mentions(canvas: Canvas, outline: Outline) -> Canvas:
     return copy
 
 
-def find_statement(message: Message) -> tuple[Section, int] | None:
+def find_statement(text: str) -> tuple[Section, int] | None:
     """Return the section that a sentence without a command adds to, and where it starts to."""
     found = [
         (match.start(), rank, section)
         for rank, section in enumerate(_STATEMENT_ORDER)
-        if (match := vocabulary().sections[section].states.search(message.text))
+        if (match := vocabulary().sections[section].states.search(text))
     ]
     if not found:
         return None

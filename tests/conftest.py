@@ -1,0 +1,63 @@
+"""Fixtures that several kinds of test share."""
+
+import os
+import uuid
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+from google.adk.sessions import DatabaseSessionService, InMemorySessionService
+from google.adk.sessions.base_session_service import BaseSessionService
+from psycopg import sql
+from sqlalchemy.engine import make_url
+
+from oda.session.services import database_engine
+from oda.testing import FakeClock
+
+POSTGRES = "postgresql+psycopg://postgres@127.0.0.1:5432/postgres"
+
+
+@pytest.fixture
+def fake_clock() -> FakeClock:
+    return FakeClock()
+
+
+@pytest.fixture(scope="module")
+def postgres_url() -> Iterator[str]:
+    """URL of a new database on the PostgreSQL server of `ODA_TEST_POSTGRES_URL`."""
+    server = make_url(os.environ.get("ODA_TEST_POSTGRES_URL") or POSTGRES)
+    administrator = server.set(drivername="postgresql").render_as_string(hide_password=False)
+    try:
+        connection = psycopg.connect(administrator, autocommit=True, connect_timeout=5)
+    except psycopg.OperationalError as error:
+        reason = f"no PostgreSQL server at {server.host}:{server.port}: {error}"
+        if os.environ.get("ODA_TEST_REQUIRE_SERVERS") == "1":
+            pytest.fail(reason)
+        pytest.skip(reason)
+    name = f"oda_test_{uuid.uuid4().hex}"
+    database = sql.Identifier(name)
+    with connection:
+        connection.execute(sql.SQL("CREATE DATABASE {}").format(database))
+        yield server.set(database=name).render_as_string(hide_password=False)
+        connection.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(database))
+
+
+@pytest.fixture(params=["memory", "sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+async def session_service(
+    request: pytest.FixtureRequest, tmp_path: Path
+) -> AsyncIterator[BaseSessionService]:
+    """ADK's session services, one after the other."""
+    if request.param == "memory":
+        yield InMemorySessionService()
+        return
+    url = (
+        f"sqlite:///{tmp_path / 'sessions.db'}"
+        if request.param == "sqlite"
+        else request.getfixturevalue("postgres_url")
+    )
+    engine = database_engine(url)
+    service = DatabaseSessionService(db_engine=engine)
+    await service.prepare_tables()
+    yield service
+    await engine.dispose()

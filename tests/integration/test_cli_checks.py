@@ -1,0 +1,65 @@
+"""`oda agents` and `oda doctor`."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from tests.support.oda_command import Ended, Home
+
+NO_DATABASE = "postgresql+psycopg://127.0.0.1:1/x"
+
+
+def checks(ended: Ended) -> dict[str, dict[str, Any]]:
+    """What `oda doctor --json` found, by the name of the check."""
+    return {finding["check"]: finding for finding in json.loads(ended.stdout)["checks"]}
+
+
+async def test_agents_are_listed_with_model_and_tools(tmp_path: Path) -> None:
+    ended = await Home(tmp_path).run("agents", DATABASE_URL=NO_DATABASE)
+    assert ended == Ended(
+        0,
+        "greeter  (no model configured)  Greets people.\n         tools: delete_file, weather\n",
+        "",
+    )
+
+
+async def test_an_agent_that_cannot_be_loaded_is_listed_with_the_reason(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    home.write("agents/broken/agent.py", "raise RuntimeError('no coffee')")
+    ended = await home.run("agents", "--json", MODEL="openai/gpt-4o")
+    broken, greeter = json.loads(ended.stdout)["apps"]
+    assert "no coffee" in broken["error"]
+    assert greeter["model"] == {"state": "configured", "name": "openai/gpt-4o"}
+    assert ended.code == 1
+    assert ended.stderr == ""
+
+
+async def test_a_sound_installation_without_a_model_passes_with_a_warning(tmp_path: Path) -> None:
+    ended = await Home(tmp_path).run("doctor")
+    assert ended.code == 0
+    assert "ok    agent greeter: Greets people." in ended.stdout
+    assert "warn  model: none is configured" in ended.stdout
+    assert "fail" not in ended.stdout
+
+
+async def test_everything_that_is_wrong_is_found_at_once_with_its_remedy(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    home.write("agents/broken/agent.py", "raise RuntimeError('no coffee')")
+    home.write("config/mcp.yaml", "servers: {dead: {transport: stdio, command: not-there}}")
+    ended = await home.run("doctor", "--json", DATABASE_URL=NO_DATABASE, MODEL="openai/gpt-4o")
+    found = checks(ended)
+    failures = {name for name, finding in found.items() if finding["status"] == "fail"}
+    assert failures == {"sessions", "agent broken", "model openai/gpt-4o", "MCP server dead"}
+    assert all(found[name]["remedy"] for name in failures)
+    assert ended.code == 1
+    assert ended.stderr == ""
+
+
+async def test_wrong_settings_and_files_are_findings_too(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    bad_setting = checks(await home.run("doctor", "--json", TOOL_THREADS="many"))
+    assert bad_setting["settings"]["status"] == "fail"
+    home.write("config/retry.yaml", "policies: {slow: {max_retries: often}}")
+    bad_file = checks(await home.run("doctor", "--json"))
+    assert bad_file["sessions"]["status"] == "ok"
+    assert "policies.slow.max_retries" in bad_file["configuration"]["detail"]
