@@ -6,6 +6,7 @@ resume" rule 3; the error tables of LiteLLM, google-genai and Anthropic, which
 `tests/integration/test_model_failures.py` checks against the real clients.
 """
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -106,6 +107,8 @@ _POLICY_PHRASES = (
     "safety system",
     "safety settings",
 )
+
+_JSON_MESSAGE = re.compile(r"""["']message["']\s*:\s*["]((?:[^"\\]|\\.)+)["]""")
 
 _REMEDIES = {
     "authentication": "check ODA_MODEL_API_KEY or the provider's own key variable",
@@ -262,6 +265,12 @@ def _message_of(error: BaseException, code: str) -> str:
         return f"The agent's code failed with {type(error).__name__}: {redact(str(error))}".rstrip(
             ": "
         )
-    text = redact(str(error)) or type(error).__name__
+    text = redact(_provider_message(str(error))) or type(error).__name__
     remedy = _REMEDIES.get(code)
     return f"{text} ({remedy})" if remedy else text
+
+
+def _provider_message(text: str) -> str:
+    """What the provider says in the JSON body that client libraries put into their errors."""
+    found = _JSON_MESSAGE.search(text)
+    return found[1].replace('\\"', '"') if found else text

@@ -14,7 +14,7 @@ from google.adk.agents.parallel_agent import ParallelAgent
 from google.adk.events import Event
 
 from oda.agent.agent_tree import agents_below, is_composite, speaks_for
-from oda.agent.resume import ends_a_run
+from oda.agent.resume import ends_a_run, is_waiting
 
 RunKey = tuple[str, str | None]
 """Name of an agent, and the branch on which it ran."""
@@ -76,7 +76,7 @@ def interrupted_nodes(turn: Iterable[Event], root: object) -> list[Event]:
     return [
         _interrupted(event)
         for event in last.values()
-        if not (event.error_code or _is_result(event) or event.long_running_tool_ids)
+        if not (event.error_code or _is_result(event) or is_waiting(event))
         and (is_composite(agents[event.node_info.name]) or not _is_about_a_call(event))
     ]
 
@@ -97,7 +97,7 @@ def _interrupted(event: Event) -> Event:
 
 def _finishes(event: Event, agent: BaseAgent) -> bool:
     if isinstance(agent, LlmAgent):
-        return ends_a_run(event) and speaks_for(agent, event.author)
+        return ends_a_run(event) and not is_waiting(event) and speaks_for(agent, event.author)
     return _is_end_of(agent)(event)
 
 

@@ -162,8 +162,9 @@ def is_answer(event: Event) -> bool:
 
 
 def is_waiting(event: Event) -> bool:
-    """Whether the event leaves the turn waiting for a person or for a long-running tool."""
-    return bool(event.long_running_tool_ids)
+    """Whether the event leaves its agent waiting for a person or for a long-running tool."""
+    asked = event.actions.requested_tool_confirmations or event.actions.requested_auth_configs
+    return bool(event.long_running_tool_ids or asked)
 
 
 def has_content(event: Event) -> bool:

@@ -116,7 +116,7 @@ async def test_a_broken_agent_is_named_with_the_reason(tmp_path: Path) -> None:
     home.write("agents/broken/agent.py", "raise RuntimeError('no coffee')")
     line = refusal(await home.run("run", "broken", "hi"))
     assert "'broken'" in line
-    assert "RuntimeError: no coffee" in line
+    assert "no coffee" in line
 
 
 async def test_a_port_in_use_is_named(tmp_path: Path) -> None:

@@ -6,6 +6,9 @@ from google.adk.events import Event
 from google.adk.models.llm_request import LlmRequest
 from google.genai.types import Content, Part
 
+_ADK_PREFACE = "For context: below is a transcript"
+"""What ADK puts before each line of another agent."""
+
 
 def transcript(events: Iterable[Event]) -> list[str]:
     """One line per event; ADK's checkpoints, which say nothing, are left out.
@@ -61,4 +64,6 @@ def _word(part: Part) -> str:
         return f"{part.function_call.name}({stated})"
     if part.function_response:
         return f"{part.function_response.name} -> {part.function_response.response}"
-    return "" if part.thought else (part.text or "")
+    if part.thought or not part.text or part.text.startswith(_ADK_PREFACE):
+        return ""
+    return part.text

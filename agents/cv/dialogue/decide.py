@@ -162,7 +162,7 @@ def _decide_on_entries(
 
 
 def _means_all(said: Recognition) -> bool:
-    return said.target.every and not said.target.names
+    return said.target.every and not (said.target.names or said.target.ordinals)
 
 
 def _ask_which(

@@ -48,10 +48,10 @@ def resolve(
     named = _by_names(outline, sections, target) if target.names else None
     if named and not (isinstance(named, Missing) and (target.ordinals or target.newest)):
         return named
-    if target.every:
-        return Found(places)
     if target.ordinals:
         return _by_ordinals(places, target.ordinals)
+    if target.every:
+        return Found(places)
     if target.newest:
         return Found((max(places, key=lambda place: _recency(resume, place)),))
     return Found(places) if len(places) == 1 else Several(places)

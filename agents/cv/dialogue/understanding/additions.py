@@ -40,7 +40,7 @@ def understand_addition(
         section = statement[0] if statement else _by_content(canvas)
     if section is None:
         return Recognition(intent=Intent.ADD, confidence=_GUESS)
-    if noun:
+    if noun and not noun.named:
         after = _LOCATIVE.match(canvas.text, noun.stop)
         canvas.take(noun.begin, after.end() if after else noun.stop)
     return _added(extract(canvas, section), confidence)

@@ -9,6 +9,7 @@ from .canvas import Canvas
 from .commands import CommandHit
 from .fields import Fields, put_when, put_words, take_frames, take_tokens
 from .labelled import find_labelled, find_labels, value_end
+from .listed import grade_of
 from .message import Message
 from .outline import Outline
 from .pointing import take_names, take_ordinals
@@ -76,23 +77,18 @@ def _section(pointed: Canvas, outline: Outline) -> tuple[Noun | None, Section | 
     if noun is None and sections:
         fitting = (section for section in sections if find_labels(visible, section))
         return None, next(fitting, sections[0])
-    pointing = bool(take_ordinals(visible.copy())) or bool(_other_words(visible))
+    pointing = bool(take_ordinals(visible.copy())) or bool(_words_before_labels(visible))
     by_label = labelled_section(visible, basics=not pointing)
     if by_label and (noun is None or not mentions):
         return (noun if noun and noun.section == by_label else None), by_label
     return noun, noun.section if noun else None
 
 
-def _other_words(visible: Canvas) -> tuple[str, ...]:
-    """Return the words that are no names of fields or sections; they can name an entry."""
-    rest = visible.copy()
-    for token in rest.message.tokens:
-        if token.kind in ("email", "phone", "url"):
-            rest.take(token.begin, token.stop)
-    for labels in labels_by_section(visible).values():
-        for label in labels:
-            rest.take(label.begin, label.stop)
-    return take_names(rest, Outline())
+def _words_before_labels(visible: Canvas) -> tuple[str, ...]:
+    """Return the words before the first name of a field; they can name an entry."""
+    labels = (label for labels in labels_by_section(visible).values() for label in labels)
+    first = min((label.begin for label in labels), default=len(visible.text))
+    return take_names(visible.until(first), Outline())
 
 
 def _assign(
@@ -149,8 +145,8 @@ def _put_bare(
         fields.put(token.kind, token.text)
     elif is_present(words) and field_kind(fields.section, "endDate"):
         fields.data["endDate"] = None
-    elif grade and vocabulary().grades.fullmatch(words):
-        fields.put(grade, words)
+    elif grade and (level := grade_of(words)):
+        fields.put(grade, level)
     else:
         return words
     return None

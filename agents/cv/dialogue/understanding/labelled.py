@@ -76,7 +76,7 @@ def value_end(canvas: Canvas, section: Section, field: str, begin: int, limit: i
     token = canvas.message.token_at(begin)
     if token and (_DATED.match(field) or token.kind in ("email", "phone", "url")):
         return token.stop
-    end = _prose_end() if _is_long(section, field) else _words_end()
+    end = _prose_end() if _is_long(section, field) else _words_end(field)
     match = end.search(canvas.text, begin + 1, limit)
     stop = match.start() if match else limit
     link = _LINK_AT_END.search(canvas.text, begin, stop)
@@ -84,8 +84,9 @@ def value_end(canvas: Canvas, section: Section, field: str, begin: int, limit: i
 
 
 @cache
-def _words_end() -> re.Pattern[str]:
-    return re.compile(f"[{DELIMITERS}]|{token_pattern('date')}|{token_pattern('span')}")
+def _words_end(field: str) -> re.Pattern[str]:
+    at = r"|\s+(?:at|@)\s" if field == "position" else ""
+    return re.compile(f"[{DELIMITERS}]|{token_pattern('date')}|{token_pattern('span')}{at}")
 
 
 @cache

@@ -32,6 +32,12 @@ def listed_entries(canvas: Canvas, section: Section) -> list[JsonObject]:
     return entries
 
 
+def grade_of(text: str) -> str | None:
+    """Return the grade that a text consists of: "expert level" is "expert"."""
+    match = _grade_forms()[2].fullmatch(text.strip())
+    return match["grade"] if match else None
+
+
 def split_list(text: str) -> list[str]:
     """Split a list that stands in one value."""
     parts = vocabulary().joiners.split(text)
@@ -67,9 +73,9 @@ def _understood(text: str, section: Section) -> _Item:
         return _Item(text)
     if known := _known_name(text, section):
         return known
-    before, after, alone = _grade_forms()
-    if alone.fullmatch(text):
-        return _Item("", grade=text)
+    before, after, _ = _grade_forms()
+    if grade := grade_of(text):
+        return _Item("", grade=grade)
     if match := before.match(text):
         return _Item(text[match.end() :].strip(), grade=match["grade"], spreads=True)
     if match := after.search(text):

@@ -92,10 +92,8 @@ def _take_fields(
 
 
 def _take_verbs(canvas: Canvas, command: CommandHit) -> None:
-    """Take the words of a command that stands inside the message."""
+    """Take the words of a command that stand inside the message."""
     inside = vocabulary().commands[command.intent].inside
-    if command.heads:
-        return
     match = inside.search(canvas.text)
     while match and match[0]:
         canvas.take(*match.span())

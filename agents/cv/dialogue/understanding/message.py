@@ -39,7 +39,9 @@ _FORMS: tuple[tuple[TokenKind, re.Pattern[str]], ...] = (
     ),
 )
 _FULL_WIDTH = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)} | {0x3000: 0x20}
-_STOP = re.compile(r"(?<!\b[A-Z])(?<!\b(?:St|Dr|Mr|Ms|No))\.(?=\s|$)")
+_STOP = re.compile(
+    r"(?<!\b[A-Z])(?<!\b(?:St|Dr|Mr|Ms|No))(?<!\b(?:Mrs|Inc|Ltd))(?<!\bProf)\.(?=\s|$)"
+)
 _LOWER_CASE = re.compile(r"(?<!\w)[a-z]{2,}(?!\w)")
 _HAN = re.compile(r"[\u4e00-\u9fff]")
 

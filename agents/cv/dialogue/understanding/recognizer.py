@@ -7,8 +7,10 @@ from mcp_tools.resume import Section
 
 from .additions import understand_addition, understand_statement
 from .answers import answers, understand_answer
+from .canvas import Canvas
 from .changes import understand_change
 from .commands import CommandHit, find_command, find_signal
+from .labelled import find_labelled
 from .lookups import understand_lookup
 from .message import Message, prepare
 from .outline import Outline
@@ -69,13 +71,23 @@ class IntentRecognizer:
 
 def _without_command(message: Message, outline: Outline) -> Recognition:
     """Understand a statement of fact, a field with its value, or the bare name of a section."""
-    if stated := understand_statement(message):
-        return stated
     start = CommandHit(Intent.UPDATE, 0, 0, heads=False)
     changed = understand_change(message, start, outline)
+    if changed.section == "basics" and changed.data and _opens_with_field(message):
+        return changed
+    if stated := understand_statement(message):
+        return stated
     if changed.data or changed.problems:
         return changed
     looked = understand_lookup(message, replace(start, intent=Intent.READ), outline)
     if looked.section and not looked.target.names:
         return replace(looked, confidence=_BARE_NOUN)
     return Recognition(section=looked.section, confidence=_NOTHING)
+
+
+def _opens_with_field(message: Message) -> bool:
+    """Tell whether a message begins like "电话：…" or "my email is …"."""
+    canvas = Canvas(message)
+    first = next(find_labelled(canvas, "basics"), None)
+    filler = vocabulary().references.filler
+    return first is not None and canvas.trimmed(0, first.begin, filler) is None

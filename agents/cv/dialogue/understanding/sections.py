@@ -66,17 +66,18 @@ _POSSESSIVES = (" my", " the", " a", " an", " list of", " our", "我的")
 
 @dataclass(frozen=True, slots=True)
 class Noun:
-    """The name of a section at `begin:stop` of a text."""
+    """The name of a section at `begin:stop` of a text; `named`: as part of a proper name."""
 
     section: Section
     begin: int
     stop: int
+    named: bool = False
 
 
 def find_nouns(canvas: Canvas) -> list[Noun]:
     """Return the names of sections in a text, in order; "work project" counts as one."""
     hits = [
-        Noun(section, match.start(), match.end())
+        Noun(section, *match.span(), named=_in_name(canvas.text, *match.span()))
         for section, words in vocabulary().sections.items()
         for match in words.nouns.finditer(canvas.text)
     ]
@@ -133,7 +134,7 @@ def _compounds(text: str, nouns: list[Noun]) -> list[Noun]:
         previous = joined[-1] if joined else None
         if previous and text[previous.stop : noun.begin] in ("", " "):
             section = previous.section if noun.section in _GENERAL else noun.section
-            joined[-1] = Noun(section, previous.begin, noun.stop)
+            joined[-1] = Noun(section, previous.begin, noun.stop, named=noun.named)
         else:
             joined.append(noun)
     return joined
@@ -148,8 +149,13 @@ def _clarity(canvas: Canvas, noun: Noun) -> int:
     located = after.startswith(_LOCATIVE_AFTER) or _ends_with_word(before, _LOCATIVE_BEFORE)
     words = text[noun.begin : noun.stop]
     long = len(words) >= 4 or (words.isascii() and " " in words)
-    named = words.isascii() and words[0].isupper() and noun.begin > 0 and before[-1:] not in TAKEN
-    return 4 * located + 1 * long - 2 * named
+    return 4 * located + 1 * long - 2 * noun.named
+
+
+def _in_name(text: str, begin: int, stop: int) -> bool:
+    """Tell whether a noun ends a proper name, as in "Columbia University"."""
+    before = text[:begin].rstrip().rsplit(" ", 1)[-1].strip(TAKEN)
+    return text[begin].isupper() and text[begin:stop].isascii() and before[:1].isupper()
 
 
 def _ends_with_word(text: str, words: Sequence[str]) -> bool:
@@ -158,9 +164,9 @@ def _ends_with_word(text: str, words: Sequence[str]) -> bool:
 
 
 def labelled_section(canvas: Canvas, *, basics: bool) -> Section | None:
-    """Return the section whose field a text names by the longest name, `basics` only if allowed."""
+    """Return the section of which a text names most fields, `basics` only if allowed."""
     lengths = {
-        section: max(label.stop - label.begin for label in labels)
+        section: sum(label.stop - label.begin for label in labels)
         for section, labels in labels_by_section(canvas).items()
         if basics or section != "basics"
     }
