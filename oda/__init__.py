@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from oda.agent.limits import TurnLimits as TurnLimits
     from oda.agent.manager import OdaAgentManager as OdaAgentManager
-    from oda.agent.model import configured_model as configured_model
-    from oda.agent.model import model_configured as model_configured
+    from oda.agent.model.configured import configured_model as configured_model
+    from oda.agent.model.registry import model_configured as model_configured
     from oda.agent.oda_agent import OdaAgent as OdaAgent
     from oda.agent.retry import RetryPolicy as RetryPolicy
     from oda.agent.runner import Runner as Runner
@@ -38,11 +38,11 @@ _HOMES = {
     "Runner": "oda.agent.runner",
     "Settings": "oda.settings",
     "TurnLimits": "oda.agent.limits",
-    "configured_model": "oda.agent.model",
+    "configured_model": "oda.agent.model.configured",
     "idempotency_key": "oda.tools.idempotency",
     "idempotent": "oda.tools.idempotency",
     "mcp_toolset": "oda.tools.mcp",
-    "model_configured": "oda.agent.model",
+    "model_configured": "oda.agent.model.registry",
 }
 
 __all__ = list(_HOMES)

@@ -12,8 +12,8 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 
 from oda.agent.definition import Definitions
 from oda.agent.manager import OdaAgentManager, Services
-from oda.agent.model import Models, default_models
-from oda.agent.providers import close_clients, warm_up
+from oda.agent.model.providers import close_clients, warm_up
+from oda.agent.model.registry import Models, default_models
 from oda.clock import Clock, SystemClock
 from oda.config.files import ConfigurationFiles
 from oda.config.records import Configuration

@@ -20,6 +20,7 @@ from oda.agent.failure import ModelReportedError, NoContentError
 from oda.agent.history import History, StoredTurn
 from oda.agent.threads import sync_tools_in_threads
 from oda.agent.turn_plugin import TurnScope
+from oda.errors import TurnNotFoundError
 
 
 class RunAttempt(Protocol):
@@ -70,6 +71,11 @@ class Attempt:
             Exception: why the attempt failed, also when that was reported rather than raised.
         """
         turn = await self._stored_turn() if self._resuming else None
+        if turn is None and self._work.message is None:
+            raise TurnNotFoundError(
+                f"The session holds nothing of the turn {self._work.scope.invocation_id!r}.",
+                remedy="send its message again, under the same id",
+            )
         ended = self._recorded_end(turn)
         if ended and speaks_for(self._work.runner.agent, ended[-1].author):
             for event in ended:  # ADK would ask the model again

@@ -13,8 +13,9 @@ from google.adk.models.base_llm import BaseLlm
 from google.adk.tools.base_tool import BaseTool
 from google.adk.tools.base_toolset import BaseToolset
 
-from oda.agent.model import configured_model, prepare_model
-from oda.agent.providers import prepare_litellm
+from oda.agent.model.client_retries import without_client_retries
+from oda.agent.model.configured import configured_model
+from oda.agent.model.providers import prepare_litellm
 from oda.config.records import AgentRecord, Configuration
 from oda.errors import AgentLoadError, AgentNotFoundError, ConfigurationError, OdaError
 from oda.telemetry import experimental_on_purpose, get_logger
@@ -128,7 +129,7 @@ class Definitions:
         """The app as the configuration wants it; what was loaded is left as it is."""
         for agent in _llm_agents(app.root_agent):
             if agent.model:
-                prepare_model(agent.canonical_model)
+                without_client_retries(agent.canonical_model)
             _declare_idempotent(agent, record.idempotent_tools)
         update: dict[str, Any] = {}
         root = app.root_agent

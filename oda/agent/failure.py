@@ -39,6 +39,7 @@ _BY_CLASS_NAME = {
     "ContentPolicyViolationError": ("content_policy", False),
     "LlmCallsLimitExceededError": ("limit_exceeded", False),
     "NodeTimeoutError": ("timeout", True),
+    "SessionNotFoundError": ("session_not_found", False),
     "StaleSessionError": ("session_conflict", True),
     "JSONDecodeError": ("malformed_output", True),
     "ValidationError": ("malformed_output", True),
@@ -108,7 +109,7 @@ _POLICY_PHRASES = (
     "safety settings",
 )
 
-_JSON_MESSAGE = re.compile(r"""["']message["']\s*:\s*["]((?:[^"\\]|\\.)+)["]""")
+_BODY_MESSAGE = re.compile(r"""["']message["']\s*:\s*(["'])((?:(?!\1)[^\\]|\\.)+)\1""")
 
 _REMEDIES = {
     "authentication": "check ODA_MODEL_API_KEY or the provider's own key variable",
@@ -271,6 +272,6 @@ def _message_of(error: BaseException, code: str) -> str:
 
 
 def _provider_message(text: str) -> str:
-    """What the provider says in the JSON body that client libraries put into their errors."""
-    found = _JSON_MESSAGE.search(text)
-    return found[1].replace('\\"', '"') if found else text
+    """What the provider says in the body that client libraries put into their errors."""
+    found = _BODY_MESSAGE.search(text)
+    return found[2].replace("\\" + found[1], found[1]) if found else text

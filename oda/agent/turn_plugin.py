@@ -22,7 +22,7 @@ from google.genai.types import Content, Part
 
 from oda.agent.failure import ModelReportedError
 from oda.agent.limits import TurnLimits, Usage
-from oda.agent.model import NOT_CONFIGURED
+from oda.agent.model.unconfigured import NOT_CONFIGURED
 from oda.agent.replay import RunKey, ended_in_earlier_round
 from oda.agent.resume import Repeat, close_for_good, events_of, is_error
 from oda.tools.idempotency import IDEMPOTENT_TOOLS, is_idempotent

@@ -9,7 +9,7 @@ from importlib.metadata import version
 from importlib.util import find_spec
 from typing import Literal
 
-from oda.agent.providers import missing_key
+from oda.agent.model.providers import missing_key
 from oda.cli.agents import context_without_database
 from oda.config import load_configuration, resolve_secrets
 from oda.config.records import ModelRecord

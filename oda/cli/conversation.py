@@ -11,12 +11,12 @@ from google.adk.agents._streaming_mode import StreamingMode
 from google.adk.agents.run_config import RunConfig
 from google.adk.events import Event
 
-from oda.agent.configured import ConfiguredModel
+from oda.agent.model.configured import ConfiguredModel
+from oda.agent.model.providers import warm_up
 from oda.agent.outcome import outcome_of
-from oda.agent.providers import warm_up
 from oda.agent.sync import iterate
 from oda.cli.exit_code import ExitCode
-from oda.cli.terminal import leave_at_once
+from oda.cli.terminal import end_process
 from oda.context import OdaContext
 from oda.message.content import Message
 from oda.session.manager import DEFAULT_USER
@@ -116,7 +116,7 @@ def _interrupts(first: Callable[[], None]) -> Iterator[None]:
 
     def again(_signal: int, _frame: FrameType | None) -> None:
         print()
-        leave_at_once(ExitCode.INTERRUPTED)
+        end_process(ExitCode.INTERRUPTED)
 
     def interrupted(_signal: int, _frame: FrameType | None) -> None:
         signal.signal(signal.SIGINT, again)

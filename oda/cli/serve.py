@@ -3,7 +3,6 @@
 import errno
 import os
 import socket
-import sys
 from collections.abc import Mapping
 from contextlib import closing
 from typing import Annotated, Any
@@ -12,7 +11,7 @@ from pydantic import Field
 
 from oda.cli.exit_code import ExitCode
 from oda.cli.http_process import reload_on_change, run_server
-from oda.cli.terminal import report, set_up_logging, silence_warnings
+from oda.cli.terminal import end_process, report, set_up_logging, silence_warnings
 from oda.errors import ConfigurationError, UnavailableError
 from oda.server.guard import is_loopback
 from oda.settings import Settings
@@ -55,10 +54,12 @@ def serve(*, reload: bool, **options: Any) -> ExitCode:
 def _serve_again(sockets: list[socket.socket]) -> None:
     """Serve in a process that was started because something has changed."""
     silence_warnings()
+    code = ExitCode.OK
     try:
         _serve_on(_load({}), sockets[0])
     except Exception as error:
-        sys.exit(report(error))
+        code = report(error)
+    end_process(code)
 
 
 def _serve_on(settings: ServeSettings, listener: socket.socket) -> None:

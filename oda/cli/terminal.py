@@ -1,11 +1,12 @@
 """The border between `oda` and the terminal: what may reach it, and how a command ends."""
 
+import atexit
 import logging
 import os
 import sys
-import threading
 import traceback
 import warnings
+from contextlib import suppress
 from io import TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
@@ -32,9 +33,7 @@ def run() -> NoReturn:
         code: int = app(standalone_mode=False) or ExitCode.OK
     except Exception as error:
         code = report(error)
-    if _stuck_threads():
-        leave_at_once(code)
-    sys.exit(code)
+    end_process(code)
 
 
 def report(error: Exception) -> ExitCode:
@@ -95,24 +94,18 @@ def silence_warnings() -> None:
         warnings.simplefilter("ignore")
 
 
-def leave_at_once(code: int) -> NoReturn:
-    """End the process without waiting for anything."""
-    sys.stdout.flush()
-    sys.stderr.flush()
+def end_process(code: int) -> NoReturn:
+    """End without waiting for threads: a tool that was cancelled may be stuck in one of them."""
+    atexit._run_exitfuncs()
+    with suppress(BrokenPipeError):
+        sys.stdout.flush()
+        sys.stderr.flush()
     os._exit(code)
 
 
 def debugging() -> bool:
     """Whether the log level is `debug`."""
     return logging.getLogger().isEnabledFor(logging.DEBUG)
-
-
-def _stuck_threads() -> bool:
-    """Whether threads are left for which Python would wait: those of cancelled tools."""
-    return any(
-        not thread.daemon and thread is not threading.main_thread()
-        for thread in threading.enumerate()
-    )
 
 
 def _usage(error: typer.TyperException) -> str:

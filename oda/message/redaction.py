@@ -8,14 +8,18 @@ _SECRETS = re.compile(
     r"""
       (?P<scheme>\b(?:bearer|basic)\s+)[\w.~+/=-]{6,}
     | (?P<name>["']?(?:api[_-]?key|x-api-key|authorization|token|secret|password|passwd|pwd)["']?
-        \s*[:=]\s*["']?)[^\s"',;&]{4,}
-    | (?-i:\b(?:sk|pk|rk|ghp|gho|xox[abp]|oda)[-_](?=[A-Za-z_*-]*[0-9*])[A-Za-z0-9*_-]{8,})
+        \s*[:=]\s*["']?(?:(?:bearer|basic)\s+)?)[^\s"',;&]{4,}
+    | (?-i:\b(?:sk|pk|rk|gh[oprsu]|github_pat|glpat|gsk|hf|xai|xox[abpr]|oda)[-_]
+        (?=[A-Za-z_*-]*[0-9*])[A-Za-z0-9*_-]{8,})
     | (?-i:\b(?:AIza|AKIA)[A-Za-z0-9_-]{8,})
-    | (?P<url>\b[a-z][a-z0-9+.-]*://)[^\s/@:]+:[^\s/@]+(?=@)
+    | (?-i:\beyJ[\w-]+\.[\w-]+\.[\w-]*)
+    | (?P<url>\b[a-z][a-z0-9+.-]*://)[^\s/@:]*:[^\s/@]+(?=@)
     """,
     re.IGNORECASE | re.VERBOSE,
 )
-_PATHS = re.compile(r"(?<![\w:/.])(?:/[\w.@+-]+){2,}/?|(?<!\w)[A-Za-z]:\\[^\s\"']+")
+_PATHS = re.compile(
+    r"(?<![\w/.])(?:file://|~)?(?:/[\w.@+-]+){2,}/?|~/[\w.@+-]+|(?<!\w)[A-Za-z]:\\[^\s\"']+"
+)
 
 
 def redact(text: str) -> str:

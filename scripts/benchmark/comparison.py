@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from scripts.benchmark.measures import block, burst, growth, spin_ms, start_up
+from scripts.benchmark.measures import burst, growth, interleaved, rotated, spin_ms, start_up
 from scripts.benchmark.model_stub import ModelStub, model_stub
 from scripts.benchmark.results import Block, Burst, Growth, Run, StartUp, TargetResult
 from scripts.benchmark.target import REPOSITORY, Target
@@ -34,8 +34,8 @@ class Size:
 FULL = Size(starts=3, rounds=8, sessions_per_round=5, bursts=3, burst_size=64, growth_of=None)
 QUICK = Size(
     starts=1,
-    rounds=4,
-    sessions_per_round=3,
+    rounds=5,
+    sessions_per_round=2,
     bursts=3,
     burst_size=64,
     growth_of=frozenset({"oda"}),
@@ -95,16 +95,17 @@ async def _measured(
     bursts: dict[str, list[Burst]] = {name: [] for name in targets}
     grown: dict[str, Growth] = {}
     spins = []
-    for target in targets.values():
-        await block(target, stub, sessions=_WARM_UP_SESSIONS)
+    await interleaved(targets, stub, sessions=_WARM_UP_SESSIONS)
     for number in range(size.rounds):
         tell(f"turns one by one, round {number + 1}/{size.rounds}")
         spins.append(spin_ms())
-        for name, target in _rotated(targets, number):
-            blocks[name].append(await block(target, stub, sessions=size.sessions_per_round))
+        for name, block in (
+            await interleaved(targets, stub, sessions=size.sessions_per_round)
+        ).items():
+            blocks[name].append(block)
     for number in range(size.bursts):
         tell(f"{size.burst_size} turns at once, round {number + 1}/{size.bursts}")
-        for name, target in _rotated(targets, number):
+        for name, target in rotated(targets, number):
             bursts[name].append(await burst(target, size=size.burst_size))
     for name, target in targets.items():
         if size.growth_of is None or name in size.growth_of:
@@ -125,13 +126,6 @@ async def _measured(
         },
         spin_ms=tuple(spins),
     )
-
-
-def _rotated(targets: Mapping[str, Target], by: int) -> list[tuple[str, Target]]:
-    """All targets, each round beginning with another one."""
-    order = list(targets.items())
-    first = by % len(order)
-    return order[first:] + order[:first]
 
 
 def _made(directory: Path) -> Path:

@@ -1,7 +1,9 @@
-"""The measurements of one target; each is small, so that targets can take turns."""
+"""The single measurements; each is small, so that targets can take turns."""
 
 import asyncio
 import time
+from collections.abc import Mapping
+from dataclasses import dataclass
 from statistics import fmean
 
 from scripts.benchmark.model_stub import ModelStub
@@ -12,8 +14,14 @@ TURNS_PER_SESSION = 4
 EARLY_TURN, LATE_TURN = 5, 200
 _AROUND = 2
 """Turns before and after the early one that are measured with it, and as many late ones."""
-_SETTLE_S = 0.05
-"""Work that a target does right after its answer belongs to the turn."""
+_SETTLE_S = 0.015
+"""What a target does right after its answer belongs to the turn."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Turn:
+    cpu_ms: float
+    wall_ms: float
 
 
 async def start_up(target: Target) -> StartUp:
@@ -31,22 +39,31 @@ async def start_up(target: Target) -> StartUp:
     )
 
 
-async def block(target: Target, stub: ModelStub, *, sessions: int) -> Block:
-    """Run turns one after the other in new sessions, whose creation is not counted."""
-    names = [await target.new_session() for _ in range(sessions)]
-    walls = []
-    stub_began, began = stub.process.cpu_s(), await _settled_cpu_s(target)
-    for name in names:
-        for _ in range(TURNS_PER_SESSION):
-            turn_began = time.perf_counter()
-            await target.turn(name)
-            walls.append((time.perf_counter() - turn_began) * 1e3)
-    cpu_s = await _settled_cpu_s(target) - began
-    return Block(
-        cpu_ms=cpu_s * 1e3 / len(walls),
-        stub_cpu_ms=(stub.process.cpu_s() - stub_began) * 1e3 / len(walls),
-        wall_ms=tuple(walls),
-    )
+async def interleaved(
+    targets: Mapping[str, Target], stub: ModelStub, *, sessions: int
+) -> dict[str, Block]:
+    """Run turns in short sessions, one target after the other with each single turn.
+
+    So whatever else the machine does meets all targets alike.
+    """
+    cpu_ms: dict[str, list[float]] = {name: [] for name in targets}
+    wall_ms: dict[str, list[float]] = {name: [] for name in targets}
+    stub_began = stub.process.cpu_s()
+    for _ in range(sessions):
+        names = {name: await target.new_session() for name, target in targets.items()}
+        for number in range(TURNS_PER_SESSION):
+            for name, target in rotated(targets, number):
+                turn = await _timed_turn(target, names[name])
+                cpu_ms[name].append(turn.cpu_ms)
+                wall_ms[name].append(turn.wall_ms)
+    turns = sessions * TURNS_PER_SESSION * len(targets)
+    stub_cpu_ms = (stub.process.cpu_s() - stub_began) * 1e3 / turns
+    return {
+        name: Block(
+            cpu_ms=fmean(cpu_ms[name]), stub_cpu_ms=stub_cpu_ms, wall_ms=tuple(wall_ms[name])
+        )
+        for name in targets
+    }
 
 
 async def growth(target: Target) -> Growth:
@@ -59,25 +76,34 @@ async def growth(target: Target) -> Growth:
         await target.turn(long_session)
     early, late = [], []
     for _ in range(2 * _AROUND + 1):
-        late.append(await _cpu_ms_of_turn(target, long_session))
+        late.append((await _timed_turn(target, long_session)).cpu_ms)
         short_session = await target.new_session()
         for number in range(1, EARLY_TURN + _AROUND + 1):
-            cpu_ms = await _cpu_ms_of_turn(target, short_session)
+            turn = await _timed_turn(target, short_session)
             if number >= EARLY_TURN - _AROUND:
-                early.append(cpu_ms)
+                early.append(turn.cpu_ms)
     return Growth(early_ms=fmean(early), late_ms=fmean(late))
 
 
 async def burst(target: Target, *, size: int) -> Burst:
     """Send one turn to each of `size` new sessions at the same moment."""
     names = [await target.new_session() for _ in range(size)]
-    began = time.perf_counter()
+    cpu_began, began = await _settled_cpu_s(target), time.perf_counter()
     outcomes = await asyncio.gather(*(_failure(target, name) for name in names))
+    duration_s = time.perf_counter() - began
     return Burst(
         sent=size,
         failures=tuple(filter(None, outcomes)),
-        duration_s=time.perf_counter() - began,
+        duration_s=duration_s,
+        cpu_ms=(await _settled_cpu_s(target) - cpu_began) * 1e3 / size,
     )
+
+
+def rotated(targets: Mapping[str, Target], by: int) -> list[tuple[str, Target]]:
+    """All targets; the greater `by`, the later in their order the first one."""
+    order = list(targets.items())
+    first = by % len(order)
+    return order[first:] + order[:first]
 
 
 def spin_ms() -> float:
@@ -95,10 +121,11 @@ async def _failure(target: Target, session: str) -> str | None:
     return None
 
 
-async def _cpu_ms_of_turn(target: Target, session: str) -> float:
-    began = await target.cpu_s()
+async def _timed_turn(target: Target, session: str) -> _Turn:
+    cpu_began, began = await target.cpu_s(), time.perf_counter()
     await target.turn(session)
-    return (await _settled_cpu_s(target) - began) * 1e3
+    wall_ms = (time.perf_counter() - began) * 1e3
+    return _Turn(cpu_ms=(await _settled_cpu_s(target) - cpu_began) * 1e3, wall_ms=wall_ms)
 
 
 async def _settled_cpu_s(target: Target) -> float:

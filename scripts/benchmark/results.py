@@ -1,7 +1,7 @@
 """What a run has found, as plain values."""
 
 from dataclasses import dataclass
-from statistics import median
+from statistics import fmean
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -17,13 +17,14 @@ class StartUp:
 
 @dataclass(frozen=True, kw_only=True)
 class Block:
-    """Turns one after the other in short sessions; one number per turn where there are several."""
+    """Turns of one round, one after the other in short sessions."""
 
     cpu_ms: float
     """Mean CPU of a turn, of the target alone."""
     stub_cpu_ms: float
-    """Mean CPU of the model stub for a turn; its share of the walls."""
+    """Mean CPU of the model stub for a turn: its share of the walls."""
     wall_ms: tuple[float, ...]
+    """Of each turn."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,6 +46,8 @@ class Burst:
     sent: int
     failures: tuple[str, ...]
     duration_s: float
+    cpu_ms: float
+    """Mean CPU of a turn."""
 
     @property
     def turns_per_s(self) -> float:
@@ -64,12 +67,12 @@ class TargetResult:
 
     @property
     def cpu_ms(self) -> float:
-        """CPU of a turn: the median of the rounds."""
-        return median(block.cpu_ms for block in self.blocks)
+        """Mean CPU of a turn in short sessions."""
+        return fmean(block.cpu_ms for block in self.blocks)
 
     def wall_ms(self, quantile: float) -> float:
-        """Wall time of a turn without the model stub's own."""
-        stub = median(block.stub_cpu_ms for block in self.blocks)
+        """Wall time of a turn without the model stub's share."""
+        stub = fmean(block.stub_cpu_ms for block in self.blocks)
         walls = sorted(wall for block in self.blocks for wall in block.wall_ms)
         return walls[int(quantile * (len(walls) - 1))] - stub
 

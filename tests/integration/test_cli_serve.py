@@ -31,6 +31,16 @@ async def ready(process: asyncio.subprocess.Process) -> str:
     return (await asyncio.wait_for(process.stdout.readline(), LIMIT_S)).decode().rstrip()
 
 
+async def refusal(process: asyncio.subprocess.Process) -> str:
+    """The next line on stderr with which the server refuses to start."""
+    assert process.stderr is not None
+    line = ""
+    while not line.startswith("error: "):
+        line = (await asyncio.wait_for(process.stderr.readline(), LIMIT_S)).decode()
+        assert line, "stderr has ended"
+    return line
+
+
 def url_in(line: str) -> str:
     found = re.search(r"http://\S+", line)
     assert found, line
@@ -65,11 +75,10 @@ async def test_reload_takes_up_a_changed_agent_and_survives_a_broken_file(tmp_pa
     async with serving(home, "--reload", "--no-dev-ui") as process:
         url = url_in(await ready(process))
         home.write("config/mcp.yaml", "servers: 7")
-        assert process.stderr is not None
-        errors = [await asyncio.wait_for(process.stderr.readline(), LIMIT_S) for _ in range(2)]
-        assert b"config/mcp.yaml" in errors[1]
-        home.write("config/mcp.yaml", "servers: {}")
+        assert "config/mcp.yaml" in await refusal(process)
         home.write("agents/greeter/agent.py", GREETER.replace("Greets people.", "Sings."))
+        assert "config/mcp.yaml" in await refusal(process)
+        home.write("config/mcp.yaml", "servers: {}")
         assert url_in(await ready(process)) == url
         async with httpx.AsyncClient(base_url=url) as client:
             (app,) = (await client.get("/v1/apps")).json()["apps"]

@@ -9,6 +9,13 @@ from tests.support.oda_command import Ended, Home
 
 HEAVY = ("google.adk", "litellm", "fastapi", "sqlalchemy", "pydantic")
 
+SHOW_IMPORTS = {"PYTHONPROFILEIMPORTTIME": "1"}
+
+
+def imports(ended: Ended) -> set[str]:
+    """The modules that a command has imported."""
+    return {line.rpartition("|")[2].strip() for line in ended.stderr.splitlines()}
+
 
 def refusal(ended: Ended) -> str:
     """The one line with which a command refused."""
@@ -39,15 +46,15 @@ async def test_the_version_is_told(tmp_path: Path) -> None:
 
 
 async def test_help_imports_nothing_heavy(tmp_path: Path) -> None:
-    ended = await Home(tmp_path).run("--help", interpreter=("-X", "importtime"))
-    imported = {line.rpartition("|")[2].strip() for line in ended.stderr.splitlines()}
+    ended = await Home(tmp_path, variables=SHOW_IMPORTS).run("--help")
+    imported = imports(ended)
     assert "oda.cli.app" in imported
     assert not imported & set(HEAVY)
 
 
 async def test_without_a_model_litellm_is_not_imported(tmp_path: Path) -> None:
-    ended = await Home(tmp_path).run("run", "greeter", "hi", interpreter=("-X", "importtime"))
-    imported = {line.rpartition("|")[2].strip() for line in ended.stderr.splitlines()}
+    ended = await Home(tmp_path, variables=SHOW_IMPORTS).run("run", "greeter", "hi")
+    imported = imports(ended)
     assert "oda.context" in imported
     assert "litellm" not in imported
     assert "ODA_MODEL" in ended.stdout

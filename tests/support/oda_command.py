@@ -7,7 +7,7 @@ import pty
 import struct
 import sys
 import termios
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -59,8 +59,15 @@ class Home:
     The model answers as Gemini does unless a setting says otherwise: that starts quickest.
     """
 
-    def __init__(self, directory: Path, *, model: ModelServer | None = None) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        *,
+        model: ModelServer | None = None,
+        variables: Mapping[str, str] | None = None,
+    ) -> None:
         self.directory = directory
+        self._variables = variables or {}
         self._settings = {"RETRY__INITIAL_DELAY_S": "0.05"}
         if model is not None:
             self._settings |= {"MODEL": "gemini-stub", "MODEL_API_BASE": model.url}
@@ -73,15 +80,9 @@ class Home:
         path.write_text(text, encoding="utf-8")
         return path
 
-    async def run(
-        self,
-        *arguments: str,
-        stdin: str = "",
-        interpreter: tuple[str, ...] = (),
-        **settings: str,
-    ) -> Ended:
+    async def run(self, *arguments: str, stdin: str = "", **settings: str) -> Ended:
         """Run a command to its end; `settings` become `ODA_…` variables."""
-        process = await self.start(*arguments, interpreter=interpreter, **settings)
+        process = await self.start(*arguments, **settings)
         try:
             async with asyncio.timeout(LIMIT_S):
                 stdout, stderr = await process.communicate(stdin.encode())
@@ -89,12 +90,9 @@ class Home:
             await _end(process)
         return Ended(process.returncode or 0, stdout.decode(), stderr.decode())
 
-    async def start(
-        self, *arguments: str, interpreter: tuple[str, ...] = (), **settings: str
-    ) -> asyncio.subprocess.Process:
+    async def start(self, *arguments: str, **settings: str) -> asyncio.subprocess.Process:
         """Start a command with pipes; whoever starts it ends it."""
         return await asyncio.create_subprocess_exec(
-            *((sys.executable, *interpreter) if interpreter else ()),
             ODA,
             *arguments,
             cwd=self.directory,
@@ -137,7 +135,7 @@ class Home:
             if not name.startswith("ODA_") and "API_KEY" not in name
         }
         given = {"DATA_DIR": str(self.directory / "data"), **self._settings, **settings}
-        return {**kept, **{f"ODA_{name}": value for name, value in given.items()}}
+        return {**kept, **self._variables, **{f"ODA_{name}": given[name] for name in given}}
 
 
 class Terminal:

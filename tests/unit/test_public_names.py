@@ -26,7 +26,7 @@ def test_importing_oda_imports_no_heavy_library() -> None:
 
 def test_opening_a_context_without_a_model_imports_no_litellm() -> None:
     code = (
-        "import sys, asyncio, oda.context, oda.agent.model, oda.server.app\n"
+        "import sys, asyncio, oda.context, oda.agent.model.configured, oda.server.app\n"
         "print('litellm' in sys.modules)"
     )
     assert _python(code) == "False"

@@ -6,10 +6,10 @@ Pure: it reads the message, the resume and the pending data, and returns an `Out
 from dataclasses import dataclass, replace
 from datetime import date
 
-from mcp_tools.resume import JsonObject, Language, Resume
+from mcp_tools.resume import JsonObject, Language, Resume, ResumeError
 
 from .choosing import as_choice, chosen
-from .decision import Act, Ask, Decision, Defer, Outcome, Say
+from .decision import Act, Ask, Decision, Defer, Outcome, Say, ToolCall
 from .pending import (
     Pending,
     PendingChoice,
@@ -18,9 +18,10 @@ from .pending import (
     is_other_entry,
     merged,
 )
-from .plan import addition, basics_calls, edit_call, entry_calls, read_call, undo_call
+from .plan import addition, after, basics_calls, edit_call, entry_calls, read_call, undo_call
 from .resolve import Found, Missing, Several, resolve
 from .understanding.additions import missing_fields
+from .understanding.compound import split_commands
 from .understanding.outline import Outline, Place
 from .understanding.recognition import Asked, Intent, Recognition
 from .understanding.recognizer import IntentRecognizer
@@ -47,6 +48,31 @@ class Situation:
 
 def decide(text: str, situation: Situation) -> Outcome:
     """Decide what a message leads to."""
+    return _decide_compound(text, situation) or _decide_one(text, situation)
+
+
+def _decide_compound(text: str, situation: Situation) -> Outcome | None:
+    """Decide on several commands in one message, if every part of it can be carried out."""
+    parts = split_commands(text)
+    if len(parts) < 2 or len(text) > LONGEST_FOR_RULES:
+        return None
+    calls: list[ToolCall] = []
+    outcomes: list[Outcome] = []
+    for part in parts:
+        outcome = _decide_one(part, situation)
+        if not isinstance(outcome.decision, Act) or outcome.recognition.answers:
+            return None
+        try:
+            resume = after(outcome.decision.calls, situation.resume)
+        except ResumeError:
+            return None
+        situation = replace(situation, resume=resume, pending=outcome.pending)
+        calls += outcome.decision.calls
+        outcomes.append(outcome)
+    return replace(outcomes[-1], decision=Act(tuple(calls)))
+
+
+def _decide_one(text: str, situation: Situation) -> Outcome:
     pending = situation.pending
     top = pending[-1] if pending else None
     outline = Outline.of(situation.resume)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from pydantic import JsonValue
 
-from mcp_tools.resume import JsonObject, Resume, field_kind, title_field
+from mcp_tools.resume import JsonObject, Resume, edit, field_kind, title_field
 
 from .decision import ToolCall
 from .understanding.outline import Place
@@ -27,6 +27,19 @@ def edit_call(path: str, action: str, value: JsonValue = None) -> ToolCall:
 def undo_call() -> ToolCall:
     """Return the call that takes back the last edit."""
     return ToolCall(name="CVUndo", params={})
+
+
+def after(calls: Sequence[ToolCall], resume: Resume) -> Resume:
+    """Return the resume as it will be after the edits among some calls.
+
+    Raises:
+        ResumeError: one of the edits is not possible.
+    """
+    for call in calls:
+        if call.name == "CVEditor":
+            path, action = str(call.params["path"]), str(call.params["action"])
+            resume = edit(resume, path, action, call.params.get("value")).resume
+    return resume
 
 
 def addition(section: str, entries: Sequence[JsonObject]) -> tuple[ToolCall, ...]:

@@ -3,8 +3,8 @@
 from fastapi import APIRouter
 from google.adk.models.base_llm import BaseLlm
 
-from oda.agent.configured import ConfiguredModel
 from oda.agent.definition import Definition
+from oda.agent.model.configured import ConfiguredModel
 from oda.context import OdaContext
 from oda.errors import AgentLoadError
 from oda.server.access import Context

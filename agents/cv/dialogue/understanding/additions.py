@@ -6,7 +6,7 @@ from dataclasses import replace
 from mcp_tools.resume import Section
 
 from .canvas import Canvas
-from .commands import CommandHit
+from .commands import CommandHit, verb_span
 from .details import understand_detail
 from .fields import Fields, extract
 from .message import Message
@@ -19,7 +19,7 @@ _INTRODUCES = re.compile(
     r"\s*(?::|是|有|为|包括|包含|-\s|\b(?:are|is|include|includes)\b)", re.IGNORECASE
 )
 _LOCATIVE = re.compile(r"里面?|中|上|下|部分|栏")
-_CERTAIN, _CLEAR, _GUESS = 0.95, 0.85, 0.55
+_CERTAIN, _CLEAR, _LIKELY, _GUESS = 0.95, 0.85, 0.75, 0.55
 
 
 def understand_addition(
@@ -27,8 +27,7 @@ def understand_addition(
 ) -> Recognition:
     """Understand a message that commands to add; `into` is a section that it need not name."""
     canvas = Canvas(message)
-    canvas.take(command.begin, command.stop if command.heads else command.begin)
-    _take_inner_verb(canvas, command)
+    canvas.take(*verb_span(message, command))
     noun = _noun(canvas)
     if detail := understand_detail(message, command, outline):
         return detail
@@ -65,6 +64,17 @@ def understand_statement(message: Message) -> Recognition | None:
     return stated if fields.data or fields.problems else None
 
 
+def understand_listing(message: Message) -> Recognition | None:
+    """Understand "腾讯，前端工程师，2021-2023": a time and something that looks like a field."""
+    if not any(token.kind == "span" for token in message.tokens):
+        return None
+    canvas = Canvas(message)
+    for token in message.tokens:
+        canvas.take(token.begin, token.stop)
+    section = _by_looks(canvas)
+    return _added(extract(Canvas(message), section), _LIKELY) if section else None
+
+
 def missing_fields(section: Section, data: object) -> tuple[str, ...]:
     """Return the required fields of an entry that are not there."""
     present = data if isinstance(data, dict) else {}
@@ -91,16 +101,6 @@ def _noun(canvas: Canvas) -> Noun | None:
     return main_noun(canvas, before or nouns, last=False)
 
 
-def _take_inner_verb(canvas: Canvas, command: CommandHit) -> None:
-    """Take the verb of a command that does not open the message."""
-    if command.heads:
-        return
-    verb = re.compile(vocabulary().commands[Intent.ADD].head.pattern, re.IGNORECASE)
-    found = list(verb.finditer(canvas.text, command.begin, command.stop))
-    if found:
-        canvas.take(*found[-1].span())
-
-
 def _introducing(canvas: Canvas, nouns: list[Noun]) -> Noun | None:
     """Return the noun that introduces a list or a description: "技能：…", "my skills are …"."""
     if not nouns:
@@ -122,6 +122,10 @@ def _by_content(canvas: Canvas) -> Section | None:
     kinds = {token.kind for token in canvas.message.tokens}
     if kinds & {"email", "phone"}:
         return "basics"
+    return _by_looks(canvas)
+
+
+def _by_looks(canvas: Canvas) -> Section | None:
     rest = [canvas.text[begin:stop] for begin, stop in canvas.segments()]
     for section, words in vocabulary().sections.items():
         if any(look.fullmatch(text) for look in words.looks.values() for text in rest):

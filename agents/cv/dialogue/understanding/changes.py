@@ -16,6 +16,7 @@ from .pointing import take_names, take_ordinals
 from .recognition import Intent, Recognition, Target
 from .sections import (
     Noun,
+    apart_from,
     find_nouns,
     labelled_section,
     labels_by_section,
@@ -36,11 +37,11 @@ def understand_change(message: Message, command: CommandHit, outline: Outline) -
         canvas.take(command.begin, command.stop)
     connector = _connector(canvas, command)
     pointed = canvas.until(connector[0]) if connector else canvas
-    noun, section = _section(pointed, outline)
+    noun, section = _section(pointed, connector, outline)
     fields = Fields(section) if section else None
     words: str | None = None
     if fields:
-        words = _assign(fields, canvas, pointed, connector, noun)
+        words = _assign(fields, canvas, pointed, mask_mentions(pointed, outline), connector, noun)
     elif connector:
         words = canvas.value(connector[1], len(canvas.text))
     target = _target(pointed, noun, outline)
@@ -66,7 +67,9 @@ def _connector(canvas: Canvas, command: CommandHit) -> tuple[int, int] | None:
     return next((match.span() for match in found if match), None)
 
 
-def _section(pointed: Canvas, outline: Outline) -> tuple[Noun | None, Section | None]:
+def _section(
+    pointed: Canvas, connector: tuple[int, int] | None, outline: Outline
+) -> tuple[Noun | None, Section | None]:
     """Return the section that is meant, and the noun that says so if one does."""
     mentions = [m for m in outline.mentions(pointed.text) if pointed.has(m.begin, m.stop)]
     visible = mask_mentions(pointed, outline)
@@ -77,24 +80,28 @@ def _section(pointed: Canvas, outline: Outline) -> tuple[Noun | None, Section | 
     if noun is None and sections:
         fitting = (section for section in sections if find_labels(visible, section))
         return None, next(fitting, sections[0])
-    pointing = bool(take_ordinals(visible.copy())) or bool(_words_before_labels(visible))
+    pointing = bool(take_ordinals(visible.copy())) or bool(_naming_words(visible, connector))
     by_label = labelled_section(visible, basics=not pointing)
     if by_label and (noun is None or not mentions):
         return (noun if noun and noun.section == by_label else None), by_label
     return noun, noun.section if noun else None
 
 
-def _words_before_labels(visible: Canvas) -> tuple[str, ...]:
-    """Return the words before the first name of a field; they can name an entry."""
-    labels = (label for labels in labels_by_section(visible).values() for label in labels)
+def _naming_words(visible: Canvas, connector: tuple[int, int] | None) -> tuple[str, ...]:
+    """Return the words that can name an entry: those that name no field and are no value."""
+    labels = [label for labels in labels_by_section(visible).values() for label in labels]
     first = min((label.begin for label in labels), default=len(visible.text))
-    return take_names(visible.until(first), Outline())
+    rest = visible.copy() if connector else visible.until(first)
+    for label in labels:
+        rest.take(label.begin, label.stop)
+    return take_names(rest, Outline())
 
 
 def _assign(
     fields: Fields,
     canvas: Canvas,
     pointed: Canvas,
+    visible: Canvas,
     connector: tuple[int, int] | None,
     noun: Noun | None,
 ) -> str | None:
@@ -107,11 +114,7 @@ def _assign(
     if connector:
         limit = next((item.begin for item in found if item.begin >= after), len(canvas.text))
         found = [item for item in found if item.begin >= limit]
-        labels = [
-            label
-            for label in find_labels(pointed, fields.section)
-            if noun is None or label.begin < noun.begin or noun.stop < label.stop
-        ]
+        labels = apart_from(noun, find_labels(visible, fields.section))
         name = labels[-1].field if labels else ""
         stop = value_end(canvas, fields.section, name, connector[1], limit)
         if name:
@@ -128,9 +131,19 @@ def _assign(
         canvas.take(item.begin, item.stop)
     if not connector:
         take_tokens(fields, canvas)
+        _take_trailing_grade(fields, canvas)
     if fields.section == "basics":
         take_frames(fields, canvas)
     return words
+
+
+def _take_trailing_grade(fields: Fields, canvas: Canvas) -> None:
+    """Understand "make French native": a grade that ends the message without a connection."""
+    grade = section_facts()[fields.section].grade
+    found = list(vocabulary().grades.finditer(canvas.text)) if grade else []
+    if grade and found and grade not in fields.data and not canvas.text[found[-1].end() :].strip():
+        fields.put(grade, canvas.value(*found[-1].span()))
+        canvas.take(*found[-1].span())
 
 
 def _put_bare(

@@ -61,6 +61,15 @@ def _head(text: str, intent: Intent) -> CommandHit | None:
 @cache
 def _head_pattern(intent: Intent) -> re.Pattern[str]:
     return re.compile(
-        rf"(?:^|(?<=[,;。、!?\n]))\s*(?P<verb>{vocabulary().commands[intent].head.pattern})",
+        rf"(?:^|(?<=[,;。!?\n]))\s*(?P<verb>{vocabulary().commands[intent].head.pattern})",
         re.IGNORECASE,
     )
+
+
+def verb_span(message: Message, command: CommandHit) -> tuple[int, int]:
+    """Return the place of a command's verb, which may be a part of what matched."""
+    if command.heads:
+        return command.begin, command.stop
+    head = re.compile(vocabulary().commands[command.intent].head.pattern, re.IGNORECASE)
+    found = list(head.finditer(message.text, command.begin, command.stop))
+    return found[-1].span() if found else (command.begin, command.begin)

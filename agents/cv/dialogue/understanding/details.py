@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from mcp_tools.resume import Section, field_kind
 
 from .canvas import Canvas
-from .commands import CommandHit
+from .commands import CommandHit, verb_span
 from .fields import Fields, put_words
 from .labelled import Label, find_labels
 from .message import Message
@@ -18,6 +18,7 @@ from .sections import BY_PRECEDENCE, find_nouns, mask_mentions
 
 _CLEAR = 0.9
 _COLON = re.compile(r"\s*[:=]\s*")
+_AS = re.compile(r"\s+(?:as|at|with)\b", re.IGNORECASE)
 _TO_ENTRY = re.compile(r"\s+(?:to|for|in|on|under)\s+(?:the|my)\s|到", re.IGNORECASE)
 _TO_FIELD = re.compile(r"(?:\b(?:to|in|under)(?:\s+(?:the|my|its))?|到|进|的)\s*$", re.IGNORECASE)
 
@@ -36,14 +37,17 @@ def understand_detail(
     message: Message, command: CommandHit, outline: Outline
 ) -> Recognition | None:
     """Understand a message that adds to a field of an entry; `None` if it adds an entry."""
+    begin, stop = verb_span(message, command)
     canvas = Canvas(message)
-    canvas.take(command.begin, command.stop)
-    detail = next(_details(canvas, command, outline), None)
-    if detail is None:
-        return None
+    canvas.take(begin, stop)
+    found = (_understood(message, detail, outline) for detail in _details(canvas, stop, outline))
+    return next((recognition for recognition in found if recognition), None)
+
+
+def _understood(message: Message, detail: _Detail, outline: Outline) -> Recognition | None:
+    canvas = Canvas(message)
     fields = Fields(detail.section)
     put_words(fields, canvas, detail.label.field, detail.begin, detail.stop)
-    canvas = Canvas(message)
     canvas.take(detail.label.begin, detail.label.stop)
     canvas.take(detail.begin, detail.stop)
     target = _target(canvas, outline, detail.section)
@@ -61,7 +65,7 @@ def understand_detail(
     )
 
 
-def _details(canvas: Canvas, command: CommandHit, outline: Outline) -> Iterator[_Detail]:
+def _details(canvas: Canvas, verb_end: int, outline: Outline) -> Iterator[_Detail]:
     visible = mask_mentions(canvas, outline)
     nouns = find_nouns(visible)
     mentioned = (m.place.section for m in outline.mentions(canvas.text))
@@ -70,12 +74,14 @@ def _details(canvas: Canvas, command: CommandHit, outline: Outline) -> Iterator[
         for label in find_labels(visible, section) if section != "basics" else ():
             if any(label.begin < noun.stop and noun.begin < label.stop for noun in nouns):
                 continue
-            if canvas.trimmed(command.stop, label.begin) is None:
+            if canvas.trimmed(verb_end, label.begin) is None and not _AS.match(
+                canvas.text, label.stop
+            ):
                 yield _Detail(section, label, *_place_after(canvas, label))
             elif field_kind(section, label.field) == "list" and (
-                to := _TO_FIELD.search(canvas.text, command.stop, label.begin)
+                to := _TO_FIELD.search(canvas.text, verb_end, label.begin)
             ):
-                yield _Detail(section, label, command.stop, to.start())
+                yield _Detail(section, label, verb_end, to.start())
 
 
 def _place_after(canvas: Canvas, label: Label) -> tuple[int, int]:

@@ -8,7 +8,7 @@ from mcp_tools.resume import JsonObject, Section, field_kind, is_present
 
 from .canvas import Canvas
 from .labelled import find_labelled
-from .listed import listed_entries, split_list
+from .listed import grade_of, listed_entries, split_list
 from .tokens import Token, When
 from .vocabulary import SectionFacts, SectionWords, section_facts, vocabulary
 
@@ -42,6 +42,8 @@ class Fields:
         if not value or name in self.data:
             return False
         kind = field_kind(self.section, name)
+        if name == self.facts.grade:
+            value = grade_of(value) or value
         if _is_list_of_words(name):
             self.data[name] = [*split_list(value)]
         else:
@@ -65,7 +67,7 @@ def extract(
     take_frames(fields, canvas)
     if fields.facts.listed:
         _take_list(fields, canvas)
-    else:
+    elif fields.facts.order:
         _take_segments(fields, canvas, wanted)
     return fields
 

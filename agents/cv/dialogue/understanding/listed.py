@@ -79,7 +79,7 @@ def _understood(text: str, section: Section) -> _Item:
     if match := before.match(text):
         return _Item(text[match.end() :].strip(), grade=match["grade"], spreads=True)
     if match := after.search(text):
-        return _Item(text[: match.start()].strip(" (-:是"), grade=match["grade"])
+        return _Item(text[: match.start()].strip(" (（-:是"), grade=match["grade"])
     return _Item(text)
 
 
@@ -95,7 +95,9 @@ def _known_name(text: str, section: Section) -> _Item | None:
     fluency = vocabulary().sections[section].looks.get("fluency")
     said = fluency.search(rest) if fluency else None
     best = grade or said
-    return _Item(match[0], grade=best[0].strip(" ()") if best else None)
+    before = text[: match.start()]
+    said_before = best is not None and best[0] in before
+    return _Item(match[0], grade=best[0].strip(" ()") if best else None, spreads=said_before)
 
 
 def _graded(items: list[_Item]) -> list[_Item]:

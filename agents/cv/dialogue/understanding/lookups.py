@@ -2,11 +2,11 @@
 
 from dataclasses import replace
 
-from mcp_tools.resume import Section
+from mcp_tools.resume import Section, title_field
 
 from .canvas import Canvas
 from .commands import CommandHit
-from .labelled import find_labels
+from .labelled import Label, find_labels
 from .message import Message
 from .outline import Mention, Outline
 from .pointing import take_names, take_ordinals
@@ -28,7 +28,7 @@ def understand_lookup(message: Message, command: CommandHit, outline: Outline) -
     noun = main_noun(visible, find_nouns(visible), last=True)
     section = section or _section(visible, noun, mentions)
     if section and not fields:
-        fields = _take_fields(canvas, visible, section, noun)
+        fields = _take_fields(canvas, visible, section, noun, command)
     names = tuple(canvas.value(m.begin, m.stop) for m in mentions if canvas.has(m.begin, m.stop))
     for mention in mentions:
         canvas.take(mention.begin, mention.stop)
@@ -39,8 +39,11 @@ def understand_lookup(message: Message, command: CommandHit, outline: Outline) -
     if whole:
         canvas.take(*whole.span())
     _take_verbs(canvas, command)
-    every = target.every or vocabulary().references.every.search(message.text) is not None
-    target = replace(target, every=every, names=(*names, *take_names(canvas, Outline())))
+    every = not whole and vocabulary().references.every.search(message.text) is not None
+    if whole and section is None:
+        target = Target()
+    else:
+        target = replace(target, every=every, names=(*names, *take_names(canvas, Outline())))
     confidence = _confidence(command, section, target, whole=whole is not None)
     return Recognition(
         intent=command.intent if confidence > _NOTHING else Intent.UNKNOWN,
@@ -78,17 +81,27 @@ def _section(visible: Canvas, noun: Noun | None, mentions: list[Mention]) -> Sec
 
 
 def _take_fields(
-    canvas: Canvas, visible: Canvas, section: Section, noun: Noun | None
+    canvas: Canvas, visible: Canvas, section: Section, noun: Noun | None, command: CommandHit
 ) -> tuple[str, ...]:
-    """Take the names of fields, but for those that are part of the section's name."""
+    """Take the names of fields."""
     labels = [
-        label
-        for label in find_labels(visible, section)
-        if noun is None or not (noun.begin <= label.begin and label.stop <= noun.stop)
+        label for label in find_labels(visible, section) if not _is_part(label, noun, command)
     ]
     for label in labels:
         canvas.take(label.begin, label.stop)
     return tuple(dict.fromkeys(label.field for label in labels))
+
+
+def _is_part(label: Label, noun: Noun | None, command: CommandHit) -> bool:
+    """Tell whether the name of a field is only a part of the section's name.
+
+    "my degree" asks for a field of the education, though to delete it means the entry.
+    """
+    if noun is None or label.begin < noun.begin or noun.stop < label.stop:
+        return False
+    whole = (label.begin, label.stop) == (noun.begin, noun.stop)
+    asks = whole and label.field != title_field(noun.section) and noun.section != "basics"
+    return not (asks and command.intent is Intent.READ)
 
 
 def _take_verbs(canvas: Canvas, command: CommandHit) -> None:

@@ -62,17 +62,17 @@ class Outline:
         """Return where titles of entries stand in a text, the longer ones first."""
         folded = text.casefold()
         found = [
-            Mention(begin, begin + len(texts[0]), place)
+            Mention(begin, begin + len(name), place)
             for place, texts in self.places()
-            if len(texts[0]) >= _MIN_MENTION or (texts[0] and len(text) < 3 * _MIN_MENTION)
-            for begin in _occurrences(folded, texts[0].casefold())
+            for name in _names(texts[0].casefold())
+            if len(name) >= _MIN_MENTION
+            for begin in _occurrences(folded, name)
         ]
         return sorted(found, key=lambda mention: mention.begin - mention.stop)
 
     def find(self, name: str, sections: Sequence[Section] = SECTIONS) -> list[Place]:
         """Return the entries that a name fits best: by title, by part of it, by another text."""
-        folded = name.casefold().strip()
-        known_as = sorted(aliases().get(folded, frozenset()) | {folded})
+        known_as = _names(name.casefold().strip())
         ranked = [
             (rank, place)
             for place, texts in self.places()
@@ -82,6 +82,11 @@ class Outline:
         ]
         best = min((rank for rank, _ in ranked), default=None)
         return list(dict.fromkeys(place for rank, place in ranked if rank == best))
+
+
+def _names(folded: str) -> list[str]:
+    """Return all the names of what a name in lower case means."""
+    return sorted(aliases().get(folded, frozenset((folded,))))
 
 
 def _fit(wanted: str, texts: tuple[str, ...]) -> int | None:

@@ -5,7 +5,7 @@ from datetime import date
 
 from mcp_tools.resume import Section
 
-from .additions import understand_addition, understand_statement
+from .additions import understand_addition, understand_listing, understand_statement
 from .answers import answers, understand_answer
 from .canvas import Canvas
 from .changes import understand_change
@@ -77,7 +77,11 @@ def _without_command(message: Message, outline: Outline) -> Recognition:
         return changed
     if stated := understand_statement(message):
         return stated
-    if changed.data or changed.problems:
+    if (changed.data and (changed.target or changed.section == "basics")) or changed.problems:
+        return changed
+    if listed := understand_listing(message):
+        return listed
+    if changed.data:
         return changed
     looked = understand_lookup(message, replace(start, intent=Intent.READ), outline)
     if looked.section and not looked.target.names:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from mcp_tools.resume import Section
+from mcp_tools.resume import Section, title_field
 
 from .canvas import Canvas
 from .labelled import Label, find_labels
@@ -98,6 +98,19 @@ def main_noun(canvas: Canvas, nouns: Sequence[Noun], *, last: bool) -> Noun | No
         return None
     order = list(reversed(nouns)) if last else list(nouns)
     return max(order, key=lambda noun: _clarity(canvas, noun))
+
+
+def apart_from(noun: Noun | None, labels: Sequence[Label]) -> list[Label]:
+    """Return the names of fields that are not part of the section's name.
+
+    When there are no others, one that the section's name consists of counts: "my degree" is a
+    section and a field, "my skills" only a section, because the field is just the entry's name.
+    """
+    if noun is None:
+        return list(labels)
+    apart = [label for label in labels if label.begin < noun.begin or noun.stop < label.stop]
+    title = title_field(noun.section)
+    return apart or [label for label in labels if label.field != title]
 
 
 def mask_mentions(canvas: Canvas, outline: Outline) -> Canvas:

@@ -40,7 +40,7 @@ _ABBREVIATIONS = {
     "<end>": rf"(?=\s*(?:[{DELIMITERS}()]|$))",
     "<head>": rf"(?:^|(?<=[{DELIMITERS}]))\s*",
     "<b>": rf"(?=\s*(?:[{DELIMITERS}():]|{_WHEN}|$)|\s+(?:-|–|—)\s"
-    r"|\s+(?:as|at|from|since|in|on|with|by|for|to|until|where|while|during|between|which|who"
+    r"|\s+(?:as|at|from|since|in|on|with|by|for\s+(?:a|an|the|my|\d+|two|three)|to|until|where|while|during|between|which|who"
     r"|working|doing|using|starting|ending"
     r"|and\s+(?:i|my|left|then|ended|finished|was|the|have|got|did|it|graduated|started))\b)",
     "<when>": _WHEN,

@@ -9,7 +9,7 @@ from google.adk.models.lite_llm import LiteLlm
 from google.adk.models.llm_request import LlmRequest
 from google.adk.models.llm_response import LlmResponse
 
-from oda.agent.model import current_models
+from oda.agent.model.registry import DEFAULT, current_models
 
 if TYPE_CHECKING:
     from google.adk.models._capabilities import LlmCapabilities
@@ -42,3 +42,12 @@ class ConfiguredModel(LiteLlm):
         async with aclosing(target.generate_content_async(llm_request, stream)) as responses:
             async for response in responses:
                 yield response
+
+
+def configured_model(name: str = DEFAULT) -> BaseLlm:
+    """The model of that name in the configuration, for `LlmAgent(model=…)`.
+
+    `default` is `ODA_MODEL`, or the entry `default` of `config/models.yaml`. The name is resolved
+    at each call, so an agent can be loaded before anything is configured.
+    """
+    return ConfiguredModel(name)

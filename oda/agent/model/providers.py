@@ -92,7 +92,7 @@ def prepare_litellm() -> None:
 def _litellm(record: ModelRecord, key: str | None, timeout_s: float) -> BaseLlm:
     from google.adk.models.lite_llm import LiteLlm
 
-    from oda.agent.litellm_client import CheckedClient
+    from oda.agent.model.litellm_client import CheckedClient
 
     prepare_litellm()
     arguments: dict[str, Any] = {

@@ -1,0 +1,62 @@
+"""A model behind a circuit breaker, whose silence and half answers are errors."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import TYPE_CHECKING, Any
+
+from google.adk.models.base_llm import BaseLlm
+from google.adk.models.llm_request import LlmRequest
+from google.adk.models.llm_response import LlmResponse
+
+from oda.agent.failure import classify
+from oda.agent.model.breaker import Breaker
+from oda.agent.model.providers import warm_up
+from oda.errors import IncompleteAnswerError
+
+if TYPE_CHECKING:
+    from google.adk.models._capabilities import LlmCapabilities
+
+
+class Guarded(BaseLlm):
+    """A model behind a circuit breaker, whose silence and half answers are errors."""
+
+    target: BaseLlm
+    breaker: Breaker
+    clock: Any
+    timeout_s: float
+    """For the whole answer, or for the next piece of a stream."""
+    ends_with_reason: bool
+    """Whether each complete answer of the target bears a finish reason."""
+
+    @property
+    def capabilities(self) -> "LlmCapabilities":
+        return self.target.capabilities
+
+    async def generate_content_async(
+        self, llm_request: LlmRequest, stream: bool = False
+    ) -> AsyncGenerator[LlmResponse, None]:
+        self.breaker.check(self.model, self.clock.now())
+        await warm_up([self.model])
+        llm_request.model = self.target.model
+        try:
+            async with aclosing(self.target.generate_content_async(llm_request, stream)) as out:
+                while (response := await self._next(out)) is not None:
+                    yield response
+        except Exception as error:
+            now = self.clock.now()
+            if classify(error, now=now).retryable:
+                self.breaker.failed(now)
+            raise
+        self.breaker.succeeded()
+
+    async def _next(self, responses: AsyncGenerator[LlmResponse, None]) -> LlmResponse | None:
+        async with asyncio.timeout(self.timeout_s):
+            response = await anext(responses, None)
+        if response is not None and self.ends_with_reason and _is_half(response):
+            raise IncompleteAnswerError("The model's answer ended before it was complete.")
+        return response
+
+
+def _is_half(response: LlmResponse) -> bool:
+    return not response.partial and not response.error_code and response.finish_reason is None

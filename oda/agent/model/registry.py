@@ -1,0 +1,151 @@
+"""The models that the configuration names, built once, and the ones that hold in an event loop."""
+
+import asyncio
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import cache
+
+from google.adk.models.base_llm import BaseLlm
+
+from oda.agent.model.breaker import Breaker
+from oda.agent.model.guarded import Guarded
+from oda.agent.model.providers import build_model, is_gemini, missing_key
+from oda.agent.model.unconfigured import Unconfigured
+from oda.agent.sync import running_loop
+from oda.clock import Clock, SystemClock
+from oda.config.files import ConfigurationFiles
+from oda.config.records import Configuration, ModelRecord
+from oda.errors import ConfigurationError
+from oda.settings import Settings
+
+DEFAULT = "default"
+
+
+class Models:
+    """The models of a process, each built once."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        configuration: Callable[[], Configuration],
+        clock: Clock | None = None,
+    ) -> None:
+        self._settings = settings
+        self._configuration = configuration
+        self._clock = clock or SystemClock()
+        self._read: Configuration | None = None
+        self._known: dict[str, ModelRecord] = {}
+        self._built: dict[str, BaseLlm] = {}
+
+    @property
+    def _records(self) -> Mapping[str, ModelRecord]:
+        """The records by name; models are built anew when the configuration has changed."""
+        configuration = self._configuration()
+        if configuration is not self._read:
+            self._read = configuration
+            self._known = _records(self._settings, configuration)
+            self._built.clear()
+        return self._known
+
+    def record(self, name: str) -> ModelRecord | None:
+        """The record of a configured name, or of a raw name such as `openai/gpt-4o`."""
+        if name in (records := self._records):
+            return records[name]
+        return None if name == DEFAULT else ModelRecord(model=name)
+
+    def resolve(self, name: str) -> BaseLlm:
+        """The model behind `name`, guarded by a circuit breaker, with its fallbacks."""
+        record = self.record(name)
+        if name not in self._built:
+            self._built[name] = Unconfigured() if record is None else self._with_fallbacks(record)
+        return self._built[name]
+
+    @property
+    def configured(self) -> list[ModelRecord]:
+        """All records, the default one included."""
+        return list(self._records.values())
+
+    def check_keys(self) -> None:
+        """Refuse a configuration in which a model's key is missing. Imports LiteLLM.
+
+        Raises:
+            ConfigurationError: naming the model and the variable.
+        """
+        for record in self._records.values():
+            if name := missing_key(record, self._settings):
+                raise ConfigurationError(
+                    f"the model {record.model!r} needs a key",
+                    remedy=f"set ODA_MODEL_API_KEY or {name}",
+                )
+
+    def _with_fallbacks(self, record: ModelRecord) -> BaseLlm:
+        chain = [self._guarded(record), *map(self.resolve, record.fallbacks)]
+        if len(chain) == 1:
+            return chain[0]
+        from oda.agent.model.fallback import Fallback
+
+        return Fallback(models=chain)
+
+    def _guarded(self, record: ModelRecord) -> BaseLlm:
+        breaker = Breaker(
+            failures=self._settings.breaker.failures, pause_s=self._settings.breaker.pause_s
+        )
+        return Guarded(
+            model=record.model,
+            target=build_model(record, self._settings),
+            breaker=breaker,
+            clock=self._clock,
+            timeout_s=record.timeout_s or self._settings.model_timeout_s,
+            ends_with_reason=is_gemini(record.model),
+        )
+
+
+def _records(settings: Settings, configuration: Configuration) -> dict[str, ModelRecord]:
+    records = dict(configuration.models)
+    if settings.model:
+        fallbacks = records[DEFAULT].fallbacks if DEFAULT in records else ()
+        records[DEFAULT] = ModelRecord(
+            model=settings.model, api_base=settings.model_api_base, fallbacks=fallbacks
+        )
+    return records
+
+
+_installed: dict[asyncio.AbstractEventLoop, Models] = {}
+
+
+@contextmanager
+def default_models(models: Models) -> Iterator[None]:
+    """In the running event loop, let configured names mean `models`; for their owner."""
+    loop = asyncio.get_running_loop()
+    previous = _installed.get(loop)
+    _installed[loop] = models
+    try:
+        yield
+    finally:
+        if previous is None:
+            del _installed[loop]
+        else:
+            _installed[loop] = previous
+
+
+def current_models() -> Models:
+    """The loop's models, or else those of the environment and the configuration directory.
+
+    Raises:
+        ConfigurationError: the environment or a file is wrong.
+    """
+    loop = running_loop()
+    if loop is not None and loop in _installed:
+        return _installed[loop]
+    return _from_environment()
+
+
+@cache
+def _from_environment() -> Models:
+    settings = Settings.load()
+    return Models(settings, ConfigurationFiles(settings.config_dir).current)
+
+
+def model_configured(name: str = DEFAULT) -> bool:
+    """Whether a call of `configured_model(name)` would reach a real model."""
+    return current_models().record(name) is not None

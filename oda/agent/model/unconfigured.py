@@ -1,0 +1,50 @@
+"""What answers where no model is configured."""
+
+from collections.abc import AsyncGenerator, Mapping
+
+from google.adk.models.base_llm import BaseLlm
+from google.adk.models.llm_request import LlmRequest
+from google.adk.models.llm_response import LlmResponse
+from google.genai.types import Content, Part
+
+NOT_CONFIGURED = {"oda_model": "not_configured"}
+"""Metadata of an answer that says that there is no model."""
+
+
+class Unconfigured(BaseLlm):
+    """Answers honestly that there is no model."""
+
+    model: str = "none"
+
+    async def generate_content_async(
+        self, llm_request: LlmRequest, stream: bool = False
+    ) -> AsyncGenerator[LlmResponse, None]:
+        text = _SAYS["zh" if _has_chinese(llm_request) else "en"]
+        yield LlmResponse(
+            content=Content(role="model", parts=[Part(text=text)]),
+            custom_metadata=NOT_CONFIGURED,
+        )
+
+
+_SAYS: Mapping[str, str] = {
+    "en": (
+        "No model is configured, so I can only do what works by rules. To get answers from a "
+        "model, set ODA_MODEL (for example openai/gpt-4o or gemini-2.5-flash) and the provider's "
+        "key, then start again. Your message is kept."
+    ),
+    "zh": (
+        "还没有配置模型，目前只能处理规则能完成的请求。要让模型来回答，请设置 ODA_MODEL"
+        "（例如 openai/gpt-4o 或 gemini-2.5-flash）和服务商的密钥，然后重新启动。您的消息已保留。"
+    ),
+}
+
+
+def _has_chinese(request: LlmRequest) -> bool:
+    texts = [
+        part.text
+        for content in request.contents
+        if content.role == "user"
+        for part in content.parts or ()
+        if part.text
+    ]
+    return bool(texts) and any("\u4e00" <= char <= "\u9fff" for char in texts[-1])
