@@ -13,12 +13,12 @@ from google.adk.models.llm_request import LlmRequest
 from google.adk.models.llm_response import LlmResponse
 from google.genai import types
 
-from mcp_tools.resume import ResumeError
+from mcp_tools.resume import Path, ResumeError
 
 from .dialogue.asking import question, reminder
 from .dialogue.decide import Situation, decide
 from .dialogue.decision import Act, Ask, Defer, Outcome, ToolCall, ToolName
-from .dialogue.pending import PendingEntry
+from .dialogue.pending import Pending, PendingEntry
 from .dialogue.phrases import phrase
 from .dialogue.reporting import ToolResult, report
 from .dialogue.understanding.vocabulary import vocabulary
@@ -79,6 +79,7 @@ def _continued(
     if turn.layer == "llm":
         calls = (*turn.calls, *(call for call, _ in answered))
         memory.turn = turn.model_copy(update={"calls": calls, "results": results})
+        memory.pending = _left_pending(memory.pending, answered)
         return None
     failed = not results[-1].success
     kind = "error" if failed else "tool_result"
@@ -89,6 +90,20 @@ def _continued(
     said = report(steps, memory.resume, turn.language)
     left = reminder(memory.pending, turn.language)
     return _text(f"{said}\n{left}" if left else said)
+
+
+def _left_pending(
+    pending: tuple[Pending, ...], answered: Sequence[tuple[ToolCall, ToolResult]]
+) -> tuple[Pending, ...]:
+    """Drop the unfinished entries of sections to which the model has added."""
+    added = {
+        Path.parse(result.path).section
+        for call, result in answered
+        if result.success and call.params.get("action") == "add"
+    }
+    return tuple(
+        item for item in pending if not (isinstance(item, PendingEntry) and item.section in added)
+    )
 
 
 def _turn(outcome: Outcome, invocation_id: str) -> Turn:

@@ -73,8 +73,13 @@ def _list_of_one(value: object) -> object:
     return [value] if isinstance(value, str) else value
 
 
-def _place(value: object) -> object:
-    return {"city": value} if isinstance(value, str) else value
+def _place(value: object, info: ValidationInfo) -> object:
+    """Read "Berlin, Germany"; in an edit such words replace all that a location said before."""
+    if not isinstance(value, str):
+        return value
+    city, _, region = (part.strip() for part in value.partition(","))
+    place = {"city": city, **({"region": region} if region else {})}
+    return place if _is_lenient(info) else {**dict.fromkeys(Location.model_fields), **place}
 
 
 Text = Annotated[str, Field(coerce_numbers_to_str=True)] | None

@@ -1,12 +1,11 @@
 """One attempt at a turn: it goes on from what the session holds of the turn by then."""
 
-from collections.abc import AsyncGenerator, Sequence
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Iterator, Sequence
+from contextlib import aclosing, contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from google.adk.agents.base_agent import BaseAgent
-from google.adk.agents.llm_agent import LlmAgent
 from google.adk.agents.run_config import RunConfig
 from google.adk.events import Event
 from google.adk.runners import Runner as AdkRunner
@@ -19,7 +18,7 @@ from oda.agent.agent_tree import speaks_for
 from oda.agent.failure import ModelReportedError, NoContentError
 from oda.agent.history import History, StoredTurn
 from oda.agent.threads import sync_tools_in_threads
-from oda.agent.turn_plugin import TurnScope
+from oda.agent.turn_scope import TurnScope
 from oda.errors import TurnNotFoundError
 
 
@@ -81,18 +80,29 @@ class Attempt:
             for event in ended:  # ADK would ask the model again
                 yield event
             return
-        with sync_tools_in_threads(self._work.tool_threads):
+        with sync_tools_in_threads(self._work.tool_threads), self._true_failure():
             async with aclosing(await self._start(turn)) as run:
                 async for event in run:
                     if self._note(event):
                         yield event
         if self._reported is not None:
             raise ModelReportedError(self._reported.error_code or "", self._reported.error_message)
-        if self._is_silent():
+        if self._resuming and self._last is None:  # there was nothing left to do
             if not ended and isinstance(self._work.runner.agent, BaseAgent):
                 raise NoContentError("The run ended without an answer.")
             for event in ended:
                 yield event
+
+    @contextmanager
+    def _true_failure(self) -> Iterator[None]:
+        """Raise what our plugin has raised instead of what ADK has made of it."""
+        self._work.scope.failure = None
+        try:
+            yield
+        except Exception:
+            if self._work.scope.failure is None:
+                raise
+            raise self._work.scope.failure from None
 
     async def _stored_turn(self) -> StoredTurn | None:
         invocation_id = self._work.scope.invocation_id
@@ -155,12 +165,3 @@ class Attempt:
             if resume.is_answer(event) or resume.is_waiting(event):
                 self._reported = None
         return True
-
-    def _is_silent(self) -> bool:
-        """ADK ends some runs without an answer and without an error.
-
-        An empty streamed answer is one; a resumed run that has nothing left to do is another.
-        """
-        if isinstance(self._work.runner.agent, LlmAgent):
-            return self._last is None or not self._last.is_final_response()
-        return self._resuming and self._last is None

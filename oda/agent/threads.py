@@ -1,6 +1,6 @@
 """Tools that are not `async` run in threads, so that none of them stops the event loop.
 
-ADK has a setting for that (`RunConfig.tool_thread_pool_config`), but it also moves `async` tools into
+ADK has a setting for that (`RunConfig.tool_thread_pool_config`), but it moves `async` tools into
 other event loops, away from the connections that belong to ours. This uses the part below it, a
 private name of ADK 2.13, which moves synchronous functions only.
 """

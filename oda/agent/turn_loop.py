@@ -21,7 +21,7 @@ from oda.agent.limits import TurnLimits, Usage
 from oda.agent.pump import Pump
 from oda.agent.retry import GiveUp, RetryPolicy
 from oda.agent.threads import TOOL_THREADS
-from oda.agent.turn_plugin import TurnScope
+from oda.agent.turn_scope import TurnScope
 from oda.clock import Clock
 from oda.errors import LimitExceededError
 from oda.telemetry import get_logger

@@ -1,17 +1,18 @@
 """The ADK plugin by which a turn is watched and steered from inside a run.
 
 It gives the invocation its id, counts what models use, enforces limits, repeats interrupted
-idempotent calls, skips agents that have finished, and lets an LLM agent inside a graph node go on
-where it stopped.
+idempotent calls, skips agents that have finished, lets an LLM agent inside a graph node go on where
+it stopped, and sees to it that a model's failure is one, however it was told.
 """
 
-from collections.abc import Iterator, Sequence
+import asyncio
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 
 from google.adk.agents.base_agent import BaseAgent
 from google.adk.agents.callback_context import CallbackContext
 from google.adk.agents.invocation_context import InvocationContext
+from google.adk.agents.llm_agent import LlmAgent
 from google.adk.agents.parallel_agent import ParallelAgent
 from google.adk.events import Event
 from google.adk.models.llm_request import LlmRequest
@@ -20,36 +21,19 @@ from google.adk.plugins.base_plugin import BasePlugin
 from google.adk.sessions import Session
 from google.genai.types import Content, Part
 
-from oda.agent.failure import ModelReportedError
-from oda.agent.limits import TurnLimits, Usage
+from oda.agent.agent_record import concludes, put_node_input_before_its_record, said_by
+from oda.agent.failure import ModelReportedError, NoContentError
 from oda.agent.model.unconfigured import NOT_CONFIGURED
-from oda.agent.replay import RunKey, ended_in_earlier_round
+from oda.agent.replay import ended_in_earlier_round
 from oda.agent.resume import Repeat, close_for_good, events_of, is_error
+from oda.agent.turn_scope import TurnScope
+from oda.errors import LimitExceededError
 from oda.tools.idempotency import IDEMPOTENT_TOOLS, is_idempotent
 
 SessionKey = tuple[str, str, str]
 
 _SET_BY_ADK = frozenset({"MODEL_RETURNED_NO_CONTENT"})
 """Error codes of model answers that ADK sets after the model callbacks."""
-
-
-@dataclass
-class TurnScope:
-    """What the plugin knows of the turn that runs in a session."""
-
-    limits: TurnLimits = field(default_factory=TurnLimits)
-    usage: Usage = field(default_factory=Usage)
-    invocation_id: str | None = None
-    """Chosen before the turn begins; None only while ADK looks up which call a message answers."""
-    begun: bool = False
-    """Whether a run has come so far that its message is stored."""
-    repeats: list[Repeat] = field(default_factory=list)
-    idempotent_tools: dict[str, frozenset[str]] = field(default_factory=dict)
-    """By agent name: the tools it was last offered that are declared idempotent."""
-    reported: set[str] = field(default_factory=set)
-    """Error codes with which models have answered."""
-    finished: dict[RunKey, list[bool]] = field(default_factory=dict)
-    """Runs that are skipped, each once; see `finished_runs`."""
 
 
 class TurnPlugin(BasePlugin):
@@ -101,7 +85,28 @@ class TurnPlugin(BasePlugin):
         )
         if isinstance(agent, ParallelAgent):
             _forget_earlier_rounds(agent, callback_context.get_invocation_context())
-        return _skip_if_finished(agent, callback_context, scope)
+        key = agent.name, callback_context.node_path
+        scope.said.pop(key, None)
+        skipped = _skip_if_finished(agent, callback_context, scope)
+        if skipped is None and isinstance(agent, LlmAgent) and agent.mode != "task":
+            said = said_by(callback_context.session.events, *key, callback_context.invocation_id)
+            scope.said[key] = len(said)
+        return skipped
+
+    async def after_agent_callback(
+        self, *, agent: BaseAgent, callback_context: CallbackContext
+    ) -> None:
+        """Called when an agent has ended, also by being cancelled.
+
+        Raises:
+            NoContentError: it ended without an answer, which ADK takes for a regular end.
+        """
+        task = asyncio.current_task()
+        if task is not None and task.cancelling():
+            return
+        if scope := self._scope(callback_context.session):
+            events, invocation_id = callback_context.session.events, callback_context.invocation_id
+            _refuse_silence(scope, agent.name, callback_context.node_path, events, invocation_id)
 
     async def before_model_callback(
         self, *, callback_context: CallbackContext, llm_request: LlmRequest
@@ -118,7 +123,11 @@ class TurnPlugin(BasePlugin):
                     role="model", parts=[Part(function_call=repeat.call) for repeat in repeats]
                 )
             )
-        scope.usage.check(scope.limits)
+        try:
+            scope.usage.check(scope.limits)
+        except LimitExceededError as error:
+            scope.failure = error
+            raise
         return None
 
     async def after_model_callback(
@@ -145,6 +154,7 @@ class TurnPlugin(BasePlugin):
         Raises:
             ModelReportedError: the event is a model's failure. ADK would go on from there, with the
                 next agent of a sequence for example, and show what the model said to models.
+            NoContentError: it marks an agent as ended that has said nothing.
         """
         scope = self._scope(invocation_context.session)
         if scope is None or event.partial:
@@ -153,7 +163,11 @@ class TurnPlugin(BasePlugin):
             scope.usage.add(event.id, event.model_version, event.usage_metadata)
         if is_error(event) and event.error_code in scope.reported | _SET_BY_ADK:
             await _store_without_content(event, invocation_context)
-            raise ModelReportedError(event.error_code or "", event.error_message)
+            scope.failure = ModelReportedError(event.error_code or "", event.error_message)
+            raise scope.failure
+        if event.actions.end_of_agent and not event.node_info.path:  # a graph waits for its agents
+            events = invocation_context.session.events
+            _refuse_silence(scope, event.author, "", events, event.invocation_id)
         _record_idempotent_calls(event, scope.idempotent_tools.get(event.author, frozenset()))
 
     def _scope(self, session: Session) -> TurnScope | None:
@@ -164,6 +178,18 @@ async def _store_without_content(event: Event, context: InvocationContext) -> No
     node_info = event.node_info.model_copy(update={"output_for": None, "message_as_output": None})
     record = event.model_copy(update={"content": None, "output": None, "node_info": node_info})
     await context.session_service.append_event(context.session, record)
+
+
+def _refuse_silence(
+    scope: TurnScope, agent: str, node_path: str, events: list[Event], invocation_id: str
+) -> None:
+    before = scope.said.get((agent, node_path))
+    if before is None:
+        return
+    said = said_by(events, agent, node_path, invocation_id)
+    if len(said) == before or not concludes(said[-1]):
+        scope.failure = NoContentError("The model ended without an answer.")
+        raise scope.failure
 
 
 def _forget_earlier_rounds(parallel: ParallelAgent, context: InvocationContext) -> None:
@@ -192,37 +218,6 @@ async def _close_other_turns(context: InvocationContext, invocation_id: str) -> 
     others = [event for event in context.session.events if event.invocation_id != invocation_id]
     for seal in close_for_good(others, "unknown"):
         await context.session_service.append_event(context.session, seal)
-
-
-def put_node_input_before_its_record(
-    events: list[Event], node_path: str, invocation_id: str
-) -> None:
-    """Let an LLM agent in a graph node see what it already did in this turn.
-
-    ADK appends the node's input to the in-memory history just before the agent starts, so after a
-    failure the record of the node (its calls and their results) stands before the input and is
-    left out of the prompt: the agent would begin again. Moved in front of that record, the input
-    is followed by it, and the agent goes on. The input is not stored, and ADK removes it itself.
-    """
-    if not events or not node_path:
-        return
-    node_input = events[-1]
-    if node_input.author != "user" or node_input.node_info.path != node_path:
-        return
-    first = _first_of_node(events[:-1], node_path, invocation_id)
-    if first is not None:
-        events.insert(first, events.pop())
-
-
-def _first_of_node(events: Sequence[Event], node_path: str, invocation_id: str) -> int | None:
-    return next(
-        (
-            index
-            for index, event in enumerate(events)
-            if event.invocation_id == invocation_id and event.node_info.path == node_path
-        ),
-        None,
-    )
 
 
 def _take_repeats(scope: TurnScope, context: CallbackContext) -> list[Repeat]:

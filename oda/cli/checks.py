@@ -41,9 +41,11 @@ def failed(check: str, error: OdaError) -> Finding:
 
 
 async def examine(settings: Settings) -> AsyncGenerator[Finding, None]:
-    """All checks that can be made with these settings; they change nothing."""
+    """All checks that can be made with these settings, in the order of what depends on what."""
     versions = f"oda {version('oda')}, google-adk {version('google-adk')}"
     yield Finding("ok", "installation", f"{versions}, Python {platform.python_version()}")
+    folders = f"agents in {settings.agents_dir}, data in {settings.data_dir}"
+    yield Finding("ok", "settings", folders)
     for extra in _extras():
         yield extra
     yield await _database(settings)

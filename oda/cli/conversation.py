@@ -93,20 +93,17 @@ def open_conversation(
         InvalidRequestError: the user or the session id is not allowed.
     """
     with OdaContext(settings) as oda:
-        session = oda.session_sync(agent, user or DEFAULT_USER, session_id)
         oda.call(_prepare, oda, agent)
+        session = oda.session_sync(agent, user or DEFAULT_USER, session_id)
         yield Conversation(oda, session, oda.call(asyncio.get_running_loop))
 
 
 async def _prepare(oda: OdaContext, agent: str) -> None:
     """What a turn of this agent needs of `OdaContext.warm_up`."""
+    models = oda.definitions.get(agent).models
     if oda.models.configured:
         await asyncio.to_thread(oda.models.check_keys)
-    own = [
-        model
-        for model in oda.definitions.get(agent).models
-        if not isinstance(model, ConfiguredModel)
-    ]
+    own = [model for model in models if not isinstance(model, ConfiguredModel)]
     await warm_up(model if isinstance(model, str) else model.model for model in own)
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from statistics import median
 
 from scripts.benchmark.results import Run, TargetResult
 
@@ -34,7 +35,7 @@ def goals_of(run: Run) -> list[Goal]:
     found = []
     for name, result in run.targets.items():
         if name == "oda" and (adk := run.targets.get("adk")):
-            ratio = result.cpu_ms / adk.cpu_ms
+            ratio = median(result.cpu_ratios(adk))
             found.append(Goal(name="oda: CPU per turn / that of adk", value=ratio, limit=CPU_RATIO))
         if name.startswith("oda"):
             found += _goals_of_one(name, result)

@@ -53,7 +53,7 @@ def json_of(run: Run, goals: Sequence[Goal]) -> dict[str, Any]:
 
 def _rows(run: Run) -> list[tuple[str, Cell]]:
     return [
-        ("CPU per turn, short sessions, ms", lambda r: _within(r.cpu_ms, _cpu_ms(r), 1)),
+        ("CPU per turn, short sessions, ms", lambda r: _spread([b.cpu_ms for b in r.blocks], 1)),
         *(
             (f"  relative to {name}", _relative_to(run.targets[name]))
             for name in ("runner", "adk")
@@ -76,7 +76,7 @@ def _rows(run: Run) -> list[tuple[str, Cell]]:
 
 
 def _relative_to(reference: TargetResult) -> Cell:
-    return lambda result: _within(result.cpu_ms / reference.cpu_ms, result.cpu_ratios(reference), 2)
+    return lambda result: _spread(result.cpu_ratios(reference), 2)
 
 
 def _growth(show: Callable[[Any], str]) -> Cell:
@@ -87,16 +87,9 @@ def _sent(result: TargetResult) -> int:
     return sum(burst.sent for burst in result.bursts)
 
 
-def _cpu_ms(result: TargetResult) -> list[float]:
-    return [block.cpu_ms for block in result.blocks]
-
-
 def _spread(values: Sequence[float], digits: int) -> str:
-    return _within(median(values), values, digits)
-
-
-def _within(value: float, values: Sequence[float], digits: int) -> str:
-    """A value, and the extremes of those that it stands for."""
+    """The median, and the extremes if there are any."""
+    middle = f"{median(values):.{digits}f}"
     if len(values) == 1:
-        return f"{value:.{digits}f}"
-    return f"{value:.{digits}f} ({min(values):.{digits}f}–{max(values):.{digits}f})"
+        return middle
+    return f"{middle} ({min(values):.{digits}f}–{max(values):.{digits}f})"

@@ -65,11 +65,6 @@ class TargetResult:
     growth: Growth | None
     final_rss_mib: float
 
-    @property
-    def cpu_ms(self) -> float:
-        """Mean CPU of a turn in short sessions."""
-        return fmean(block.cpu_ms for block in self.blocks)
-
     def wall_ms(self, quantile: float) -> float:
         """Wall time of a turn without the model stub's share."""
         stub = fmean(block.stub_cpu_ms for block in self.blocks)

@@ -52,7 +52,6 @@ async def gone_on(
     play = await stage(
         kind, STEPS, history=history, played=answers_of("worker", history), service=service
     )
-    play.cast.beside_is_done.set()
     return play, await play.resume(whole[0].invocation_id)
 
 

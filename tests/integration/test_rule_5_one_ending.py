@@ -38,7 +38,6 @@ def ending(events: Sequence[Event]) -> str:
 
 
 async def assert_usable(play: Stage) -> None:
-    play.cast.beside_is_done.set()
     play.model.add(Text(text=ANSWER, times=None))
     assert ending(await play.ask("again")) == "succeeded"
 

@@ -26,6 +26,7 @@ from google.adk.workflow import START, JoinNode, Workflow
 from oda.testing import ScriptedModel
 from oda.testing.script import Call, Match, Text, ToolCalls
 from oda.testing.scripted_model import InProcessStep
+from tests.support.transcript import transcript
 
 APP = "stage"
 ANSWER = "answer"
@@ -42,7 +43,6 @@ class Cast:
     """How many of the worker's answers were given before, in a process that died."""
     effects: list[str] = field(default_factory=list)
     models: dict[str, ScriptedModel] = field(default_factory=dict)
-    beside_is_done: asyncio.Event = field(default_factory=asyncio.Event)
 
     @property
     def model(self) -> ScriptedModel:
@@ -138,17 +138,16 @@ _DRAFT = Text(text="draft")
 def _one_after_the_other(cast: Cast) -> tuple[LlmAgent, LlmAgent]:
     """Worker and sibling; the sibling is done before the worker begins."""
 
+    def is_done(event: Event, invocation_id: str) -> bool:
+        return transcript([event]) == ["sibling: beside"] and event.invocation_id == invocation_id
+
     async def wait(callback_context: CallbackContext) -> None:
+        events, invocation_id = callback_context.session.events, callback_context.invocation_id
         async with asyncio.timeout(5):
-            await cast.beside_is_done.wait()
+            while not any(is_done(event, invocation_id) for event in events):  # noqa: ASYNC110
+                await asyncio.sleep(0)
 
-    async def done(callback_context: CallbackContext) -> None:
-        cast.beside_is_done.set()
-
-    return (
-        cast.worker(before_agent_callback=wait),
-        cast.sibling(after_agent_callback=done),
-    )
+    return cast.worker(before_agent_callback=wait), cast.sibling()
 
 
 def _fork(cast: Cast) -> Workflow:
@@ -207,7 +206,7 @@ PARALLEL = Kind(
     lambda cast: ParallelAgent(name="root", sub_agents=[*_one_after_the_other(cast)]),
     before=_BESIDE,
     effects_before=("help_out",),
-    next_turn=(_WORKED, *_BESIDE),
+    next_turn=(*_BESIDE, _WORKED),
 )
 GRAPH = Kind("graph", lambda cast: Workflow(name="root", edges=[(START, cast.worker())]))
 GRAPH_OF_THREE = Kind(
@@ -243,7 +242,7 @@ GRAPH_WITH_FORK = Kind(
     before=(*_PREPARED, *_BESIDE),
     after=("closer: closed",),
     effects_before=("prepare", "help_out"),
-    next_turn=(*_PREPARED, _WORKED, *_BESIDE, "closer: closed"),
+    next_turn=(*_PREPARED, *_BESIDE, _WORKED, "closer: closed"),
 )
 SEQUENCE_BEHIND_TRANSFER = Kind(
     "sequence_behind_transfer",

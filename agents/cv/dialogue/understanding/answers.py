@@ -43,12 +43,15 @@ def understand_answer(
     canvas = Canvas(message)
     if command and command.heads:
         canvas.take(command.begin, command.stop)
-    if correction := vocabulary().connectors.correction.match(canvas.text):
+    correction = vocabulary().connectors.correction.match(canvas.text)
+    if correction:
         canvas.take(*correction.span())
     becomes = vocabulary().connectors.becomes.search(canvas.text)
     if becomes and not find_labels(canvas.until(becomes.start()), asked.section):
         canvas.take(*becomes.span())
-    fields = extract(canvas, asked.section, wanted=asked.fields, changing=True)
+    corrects = bool(correction or becomes or (command and command.intent is Intent.UPDATE))
+    wanted = () if corrects else asked.fields
+    fields = extract(canvas, asked.section, wanted=wanted, changing=True)
     if not fields.data and not fields.problems:
         return None
     return Recognition(
@@ -60,6 +63,7 @@ def understand_answer(
         problems=tuple(fields.problems),
         confidence=_CLEAR,
         answers=True,
+        corrects=corrects,
     )
 
 

@@ -1,4 +1,4 @@
-"""Messages with several commands: "把名字改成张三，再删除第二段工作", "add Go, delete the last job"."""
+"""Several commands in one message: "把名字改成张三，再删除第二段工作", "add Go, undo"."""
 
 import re
 from functools import cache

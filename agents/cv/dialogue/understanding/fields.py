@@ -20,12 +20,16 @@ _SPACES = re.compile(r"\s+")
 
 @dataclass(slots=True)
 class Fields:
-    """The fields found so far; `problems` are dates that cannot be read."""
+    """The fields found so far; `problems` are dates that cannot be read.
+
+    `wanted` are the fields that the person was asked for; what could be one or the other is that.
+    """
 
     section: Section
     data: JsonObject = field(default_factory=dict)
     others: list[JsonObject] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
+    wanted: tuple[str, ...] = ()
 
     @property
     def facts(self) -> SectionFacts:
@@ -36,6 +40,12 @@ class Fields:
     def words(self) -> SectionWords:
         """How people speak about the section."""
         return vocabulary().sections[self.section]
+
+    @property
+    def awaits_end(self) -> bool:
+        """Whether a date that could be the start or the end must be the end."""
+        asked = "endDate" in self.wanted and "startDate" not in self.wanted
+        return "startDate" in self.data or asked
 
     def put(self, name: str, value: str) -> bool:
         """Set a field from words, unless it is set; return whether something was set."""
@@ -56,10 +66,10 @@ def extract(
 ) -> Fields:
     """Take everything from a canvas that is about an entry of a section.
 
-    `wanted` are the fields that the person was asked for; unmarked words fill them first.
-    `changing` allows for words of change between a field and its value.
+    `wanted` are the fields that the person was asked for, if they were. `changing` allows for
+    words of change between a field and its value.
     """
-    fields = Fields(section)
+    fields = Fields(section, wanted=wanted)
     for found in list(find_labelled(canvas, section, changing=changing)):
         put_words(fields, canvas, found.field, found.value, found.stop)
         canvas.take(found.begin, found.stop)
@@ -68,7 +78,7 @@ def extract(
     if fields.facts.listed:
         _take_list(fields, canvas)
     elif fields.facts.order:
-        _take_segments(fields, canvas, wanted)
+        _take_segments(fields, canvas)
     return fields
 
 
@@ -100,7 +110,7 @@ def put_when(fields: Fields, when: When, said: str) -> None:
             fields.data.setdefault("startDate", when.start)
         if when.end or when.open:
             fields.data.setdefault("endDate", when.end)
-    elif when.role == "end" or (when.role is None and "startDate" in fields.data):
+    elif when.role == "end" or (when.role is None and fields.awaits_end):
         fields.data.setdefault("endDate", when.point)
     else:
         fields.data.setdefault("startDate", when.point)
@@ -171,14 +181,14 @@ def _take_list(fields: Fields, canvas: Canvas) -> None:
     fields.others = [*rest]
 
 
-def _take_segments(fields: Fields, canvas: Canvas, wanted: tuple[str, ...]) -> None:
+def _take_segments(fields: Fields, canvas: Canvas) -> None:
     """Give the words that are left to the fields that they look like, the rest in order."""
     rest: list[tuple[int, int]] = []
     for begin, stop in _pieces(fields, canvas):
         name = _looks_like(fields, canvas.text[begin:stop])
         if name is None or not fields.put(name, canvas.value(begin, stop)):
             rest.append((begin, stop))
-    order = [*(name for name in wanted if name in fields.facts.order), *fields.facts.order]
+    order = [*(name for name in fields.wanted if name in fields.facts.order), *fields.facts.order]
     free = iter([name for name in dict.fromkeys(order) if name not in fields.data])
     for begin, stop in rest:
         value = canvas.value(begin, stop)

@@ -42,8 +42,7 @@ class IntentRecognizer:
         return replace(
             found,
             language=message.language,
-            creative=vocabulary().creative.search(message.text) is not None,
-            corrects=vocabulary().connectors.correction.search(message.text) is not None,
+            creative=vocabulary().creative.search(text) is not None,
         )
 
     def _understood(
