@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, AsyncExitStack
 from pathlib import Path
 from types import TracebackType
@@ -10,9 +10,10 @@ from typing import Any, Self
 
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
-from oda.agent.definition import Definitions
+from oda.agent.definition import Definition, Definitions
+from oda.agent.description import brings_litellm
 from oda.agent.manager import OdaAgentManager, Services
-from oda.agent.model.providers import close_clients, warm_up
+from oda.agent.model.litellm_import import close_clients, litellm_ready
 from oda.agent.model.registry import Models, default_models
 from oda.clock import Clock, SystemClock
 from oda.config.files import ConfigurationFiles
@@ -127,16 +128,19 @@ class OdaContext:
             stack, self._stack = self._stack, None
             await stack.aclose()
 
-    async def warm_up(self) -> None:
-        """Load all agents and what their models need, so that no user waits for it.
+    async def warm_up(self, agents: Sequence[str] | None = None) -> None:
+        """Load agents (all by default) and what their models need, so that no user waits for it.
 
         Raises:
+            AgentNotFoundError: there is no agent of a name that was given.
             ConfigurationError: a configured model has no key.
         """
-        await asyncio.gather(
-            warm_up(record.model for record in self.models.configured),
-            asyncio.to_thread(self._load_definitions),
-        )
+        names = self.definitions.names() if agents is None else agents
+        loaded = await asyncio.to_thread(lambda: [self.definitions.try_get(n) for n in names])
+        if self.models.need_litellm or any(
+            isinstance(one, Definition) and brings_litellm(one) for one in loaded
+        ):
+            await litellm_ready()
         if self.models.configured:
             await asyncio.to_thread(self.models.check_keys)
 
@@ -147,10 +151,6 @@ class OdaContext:
             self._applied = configuration
             self.mcp.reconfigure(configuration.mcp_servers)
         return configuration
-
-    def _load_definitions(self) -> None:
-        for name in self.definitions.names():
-            self.definitions.try_get(name)
 
     # --- for hosts without an event loop
 

@@ -14,6 +14,9 @@ from pydantic_settings import (
 
 from oda.errors import ConfigurationError
 
+_UNION_TAGS = ("int", "float")
+"""What pydantic adds to the place of an error inside of `int | float`."""
+
 Seconds = Annotated[float, Field(gt=0)]
 
 
@@ -116,7 +119,7 @@ class Settings(BaseSettings):
             return cls(**{key: value for key, value in overrides.items() if value is not None})
         except ValidationError as error:
             first = error.errors()[0]
-            name = "__".join(str(step) for step in first["loc"]).upper()
+            name = "__".join(str(step) for step in first["loc"] if step not in _UNION_TAGS).upper()
             raise ConfigurationError(
                 f"setting ODA_{name}: {first['msg'].lower()}",
                 remedy="correct it in the environment, in .env or in config/oda.yaml",

@@ -15,7 +15,7 @@ from google.adk.tools.base_toolset import BaseToolset
 
 from oda.agent.model.client_retries import without_client_retries
 from oda.agent.model.configured import configured_model
-from oda.agent.model.providers import prepare_litellm
+from oda.agent.model.litellm_import import prepare_litellm
 from oda.config.records import AgentRecord, Configuration
 from oda.errors import AgentLoadError, AgentNotFoundError, ConfigurationError, OdaError
 from oda.telemetry import experimental_on_purpose, get_logger
@@ -43,8 +43,9 @@ class Definition:
         )
 
     @property
-    def models(self) -> list[BaseLlm | str]:
-        return [agent.model for agent in _llm_agents(self.app.root_agent) if agent.model]
+    def models(self) -> list[BaseLlm]:
+        """The models of its LLM agents, the first agent's first."""
+        return [agent.canonical_model for agent in _llm_agents(self.app.root_agent)]
 
 
 class Definitions:

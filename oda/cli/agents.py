@@ -7,13 +7,12 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
+from oda.agent.description import AppDescription, ModelState, describe
 from oda.cli.exit_code import ExitCode
 from oda.cli.narration import one_line
 from oda.cli.terminal import load_settings
 from oda.context import OdaContext
-from oda.errors import AgentLoadError
-from oda.server.v1.apps import model_state
-from oda.server.v1.wire import AppList, AppResource, ModelState
+from oda.server.v1.wire import AppList
 from oda.settings import Settings
 
 
@@ -36,30 +35,15 @@ def context_without_database(settings: Settings) -> OdaContext:
     return OdaContext(settings.model_copy(update={"session_service": "memory://"}))
 
 
-async def _apps(settings: Settings) -> list[AppResource]:
+async def _apps(settings: Settings) -> list[AppDescription]:
     async with context_without_database(settings) as oda:
-        return [_app(oda, name) for name in oda.definitions.names()]
+        return [
+            app.model_copy(update={"error": one_line(app.error)}) if app.error else app
+            for app in describe(oda.definitions, oda.models)
+        ]
 
 
-def _app(oda: OdaContext, name: str) -> AppResource:
-    definition = oda.definitions.try_get(name)
-    if isinstance(definition, AgentLoadError):
-        return AppResource(
-            name=name,
-            description="",
-            model=ModelState(state="none"),
-            tools=[],
-            error=one_line(definition.message),
-        )
-    return AppResource(
-        name=name,
-        description=definition.description,
-        model=model_state(oda, definition),
-        tools=definition.tools,
-    )
-
-
-def _print_list(apps: Sequence[AppResource]) -> None:
+def _print_list(apps: Sequence[AppDescription]) -> None:
     console = Console(highlight=False, soft_wrap=True)
     if not apps:
         console.print("no agents")

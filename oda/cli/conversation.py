@@ -11,8 +11,6 @@ from google.adk.agents._streaming_mode import StreamingMode
 from google.adk.agents.run_config import RunConfig
 from google.adk.events import Event
 
-from oda.agent.model.configured import ConfiguredModel
-from oda.agent.model.providers import warm_up
 from oda.agent.outcome import outcome_of
 from oda.agent.sync import iterate
 from oda.cli.exit_code import ExitCode
@@ -93,18 +91,9 @@ def open_conversation(
         InvalidRequestError: the user or the session id is not allowed.
     """
     with OdaContext(settings) as oda:
-        oda.call(_prepare, oda, agent)
+        oda.call(oda.warm_up, [agent])
         session = oda.session_sync(agent, user or DEFAULT_USER, session_id)
         yield Conversation(oda, session, oda.call(asyncio.get_running_loop))
-
-
-async def _prepare(oda: OdaContext, agent: str) -> None:
-    """What a turn of this agent needs of `OdaContext.warm_up`."""
-    models = oda.definitions.get(agent).models
-    if oda.models.configured:
-        await asyncio.to_thread(oda.models.check_keys)
-    own = [model for model in models if not isinstance(model, ConfiguredModel)]
-    await warm_up(model if isinstance(model, str) else model.model for model in own)
 
 
 @contextmanager

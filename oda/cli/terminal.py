@@ -23,10 +23,8 @@ _LOGS_WHAT_IT_RAISES = ("google_adk.google.adk.sessions.database_session_service
 """Loggers whose errors reach the user as an error anyway."""
 
 
-def run() -> NoReturn:
+def run(app: typer.Typer) -> NoReturn:
     """Run the command of `sys.argv` and end the process."""
-    from oda.cli.app import app
-
     silence_warnings()
     _tolerate_encodings()
     try:

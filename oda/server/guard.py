@@ -1,5 +1,6 @@
 """On a loopback address there is no password, so other web pages must be kept out."""
 
+from ipaddress import ip_address
 from urllib.parse import urlsplit
 
 from starlette.requests import Request
@@ -7,12 +8,15 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from oda.server.problems import problem_response
 
-_LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
-
 
 def is_loopback(host: str) -> bool:
     """Whether only this machine can reach a server bound to `host`."""
-    return host in _LOOPBACK or host.startswith("127.")
+    if host == "localhost":
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 class LoopbackGuard:

@@ -12,6 +12,7 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
+from oda.agent.failure import classify
 from oda.agent.manager import Services
 from oda.errors import ConfigurationError, UnavailableError
 from oda.settings import Settings
@@ -93,11 +94,14 @@ async def _open_session_service(
     url = settings.session_service
     if url and not _sql_url(url):
         service = _from_adk_registry(url)
+        named = url
 
         async def ask() -> None:
-            await service.list_sessions(app_name="oda_ping", user_id="oda_ping")
+            with _reaching(named):
+                await service.list_sessions(app_name="oda_ping", user_id="oda_ping")
 
         try:
+            await ask()
             yield service, ask
         finally:
             await service.flush()
@@ -125,10 +129,12 @@ async def _open_session_service(
 def _reaching(url: str) -> Iterator[None]:
     try:
         yield
-    except (SQLAlchemyError, OSError) as error:
+    except Exception as error:
+        if not classify(error, now=0.0).retryable:
+            raise
         raise UnavailableError(
-            f"the database {_shown(url)} cannot be reached: {_first_line(error)}",
-            remedy="check ODA_DATABASE_URL and that the server is running",
+            f"the store {_shown(url)} cannot be reached: {_first_line(error)}",
+            remedy="check ODA_DATABASE_URL, ODA_SESSION_SERVICE and that the server is running",
         ) from error
 
 

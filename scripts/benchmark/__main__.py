@@ -1,7 +1,9 @@
 """The command line of the benchmark."""
 
 import argparse
+import asyncio
 import json
+import signal
 import sys
 import tempfile
 from contextlib import AsyncExitStack
@@ -25,6 +27,7 @@ from scripts.benchmark.servers import (
 from scripts.benchmark.target import BareRunner, TurnFailed
 
 _WIDTH = 120
+_GOAL_MISSED, _NOT_RUN, _INTERRUPTED = 1, 2, 130
 
 
 def _arguments() -> argparse.Namespace:
@@ -34,7 +37,7 @@ def _arguments() -> argparse.Namespace:
         "`oda serve`, against one scripted model. The exit code is 1 when a goal is missed, and 2 "
         "when a target does not work.",
     )
-    parser.add_argument("--quick", action="store_true", help="less than two minutes, less exact")
+    parser.add_argument("--quick", action="store_true", help="under two minutes, less exact")
     parser.add_argument("--pg", metavar="URL", help="measure oda on this PostgreSQL server as well")
     parser.add_argument(
         "--adk-sqlalchemy",
@@ -46,6 +49,7 @@ def _arguments() -> argparse.Namespace:
 
 
 async def _run(arguments: argparse.Namespace, console: Console) -> Run:
+    _cancel_on_termination()
     factories: dict[str, TargetFactory] = {"runner": BareRunner, "adk": AdkApiServer}
     if arguments.adk_sqlalchemy:
         factories["adk-sqlalchemy"] = AdkApiServerOnSqlAlchemy
@@ -63,6 +67,13 @@ async def _run(arguments: argparse.Namespace, console: Console) -> Run:
         )
 
 
+def _cancel_on_termination() -> None:
+    """Let a terminated run stop the processes that it has started."""
+    task = asyncio.current_task()
+    assert task is not None
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+
+
 def main() -> int:
     arguments = _arguments()
     progress = Console(stderr=True)
@@ -70,7 +81,9 @@ def main() -> int:
         run = uvloop.run(_run(arguments, progress))
     except (RuntimeError, TimeoutError, TurnFailed) as error:
         print(f"error: {error}", file=sys.stderr)
-        return 2
+        return _NOT_RUN
+    except (KeyboardInterrupt, asyncio.CancelledError):
+        return _INTERRUPTED
     goals = goals_of(run)
     if arguments.json:
         arguments.json.write_text(json.dumps(json_of(run, goals), indent=1))
@@ -78,7 +91,7 @@ def main() -> int:
     console.print(table_of(run))
     for line in (*notes_of(run), *map(str, goals)):
         console.print(line, markup=False, highlight=False)
-    return 0 if all(goal.reached for goal in goals) else 1
+    return 0 if all(goal.reached for goal in goals) else _GOAL_MISSED
 
 
 if __name__ == "__main__":

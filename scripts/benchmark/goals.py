@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from statistics import median
 
-from scripts.benchmark.results import Run, TargetResult
+from scripts.benchmark.results import EARLY_TURN, LATE_TURN, Run, TargetResult
 
 CPU_RATIO = 1.0
 GROWTH_RATIO = 2.0
@@ -45,7 +45,7 @@ def goals_of(run: Run) -> list[Goal]:
 def _goals_of_one(name: str, result: TargetResult) -> Iterator[Goal]:
     if result.growth is not None:
         yield Goal(
-            name=f"{name}: CPU of turn 200 / turn 5",
+            name=f"{name}: CPU of turn {LATE_TURN} / turn {EARLY_TURN}",
             value=result.growth.ratio,
             limit=GROWTH_RATIO,
         )

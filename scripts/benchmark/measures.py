@@ -7,11 +7,17 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from scripts.benchmark.model_stub import ModelStub
-from scripts.benchmark.results import Block, Burst, Growth, StartUp
+from scripts.benchmark.results import (
+    EARLY_TURN,
+    LATE_TURN,
+    TURNS_PER_SESSION,
+    Block,
+    Burst,
+    Growth,
+    StartUp,
+)
 from scripts.benchmark.target import Target, TurnFailed
 
-TURNS_PER_SESSION = 4
-EARLY_TURN, LATE_TURN = 5, 200
 _AROUND = 2
 """Turns before and after the early one that are measured with it, and as many late ones."""
 _SETTLE_S = 0.015

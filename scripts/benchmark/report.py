@@ -8,8 +8,13 @@ from typing import Any
 from rich.table import Table
 
 from scripts.benchmark.goals import Goal
-from scripts.benchmark.measures import EARLY_TURN, LATE_TURN, TURNS_PER_SESSION
-from scripts.benchmark.results import Run, TargetResult
+from scripts.benchmark.results import (
+    EARLY_TURN,
+    LATE_TURN,
+    TURNS_PER_SESSION,
+    Run,
+    TargetResult,
+)
 
 _NONE = "–"
 Cell = Callable[[TargetResult], str]

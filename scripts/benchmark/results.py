@@ -3,6 +3,11 @@
 from dataclasses import dataclass
 from statistics import fmean
 
+TURNS_PER_SESSION = 4
+"""In a short session."""
+EARLY_TURN, LATE_TURN = 5, 200
+"""Of a long session, to be compared."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class StartUp:

@@ -64,7 +64,7 @@ class AdkApiServer(HttpTarget):
     """ADK's own server."""
 
     name = "adk"
-    about = "adk api_server with its defaults (SqliteSessionService), LiteLlm"
+    about = "adk api_server with its defaults (SqliteSessionService, whole history), LiteLlm"
     health = "/health"
     agents = "adk"
     _user = "bench"
@@ -102,7 +102,7 @@ class AdkApiServerOnSqlAlchemy(AdkApiServer):
     """ADK's own server with the session service that oda uses."""
 
     name = "adk-sqlalchemy"
-    about = "adk api_server with sqlite+aiosqlite:// (DatabaseSessionService), LiteLlm"
+    about = "the same with --session_service_uri sqlite+aiosqlite://… (DatabaseSessionService)"
 
     @property
     def command(self) -> list[str]:
@@ -114,7 +114,10 @@ class OdaServe(HttpTarget):
     """Our server."""
 
     name = "oda"
-    about = "oda serve --no-dev-ui with its defaults (SQLite), configured_model()"
+    about = (
+        "oda serve --no-dev-ui with its defaults (SQLite through SQLAlchemy, a window of recent "
+        "events, LiteLLM's own HTTP handler), configured_model()"
+    )
     health = "/readyz"
     agents = "oda"
 
@@ -149,7 +152,7 @@ class OdaServeOnPostgres(OdaServe):
     """Our server on PostgreSQL, whose work is charged to it."""
 
     name = "oda-postgres"
-    about = "oda serve --no-dev-ui on PostgreSQL, whose CPU is counted, configured_model()"
+    about = "the same on PostgreSQL, whose backends' CPU is counted"
 
     def __init__(self, *, model_base: str, work: Path, database: Database) -> None:
         super().__init__(model_base=model_base, work=work)

@@ -25,6 +25,8 @@ class Target(ABC):
     """A way to run the agent, in a process of its own."""
 
     name: str
+    about: str
+    """What it is, in a line for the report."""
 
     def __init__(self, *, model_base: str, work: Path) -> None:
         """
@@ -35,11 +37,6 @@ class Target(ABC):
         self._model_base = model_base
         self._work = work
         self._process: ChildProcess | None = None
-
-    @property
-    @abstractmethod
-    def about(self) -> str:
-        """What it is, in a line for the report."""
 
     @property
     @abstractmethod

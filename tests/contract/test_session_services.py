@@ -5,8 +5,8 @@ import os
 import uuid
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
-import psycopg
 import pytest
 import redis.asyncio
 
@@ -16,9 +16,6 @@ from oda.testing import FakeClock, ModelServer
 from oda.testing.script import Call, Error, Text, ToolCalls
 
 AGENTS = Path(__file__).parents[1] / "support" / "agents"
-POSTGRES = os.environ.get(
-    "ODA_TEST_POSTGRES_URL", "postgresql+psycopg://postgres@127.0.0.1:5432/postgres"
-)
 REDIS = os.environ.get("ODA_TEST_REDIS_URL", "redis://127.0.0.1:6379/0")
 REQUIRED = bool(os.environ.get("ODA_TEST_REQUIRE_SERVERS"))
 ADD = ToolCalls(calls=(Call(name="add", args={"a": 2, "b": 3}),))
@@ -32,7 +29,7 @@ ADD = ToolCalls(calls=(Call(name="add", args={"a": 2, "b": 3}),))
         pytest.param("redis", marks=pytest.mark.redis),
     ]
 )
-async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[dict[str, str]]:
+async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[dict[str, Any]]:
     """The settings that choose a store, empty."""
     match request.param:
         case "memory":
@@ -40,27 +37,10 @@ async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
         case "sqlite":
             yield {"database_url": f"sqlite:///{tmp_path / 'sessions.db'}"}
         case "postgres":
-            async for url in _fresh_postgres():
-                yield {"database_url": url}
+            yield {"database_url": request.getfixturevalue("postgres_url")}
         case "redis":
             async for url in _redis():
                 yield {"session_service": url}
-
-
-async def _fresh_postgres() -> AsyncIterator[str]:
-    admin = POSTGRES.replace("postgresql+psycopg", "postgresql")
-    name = f"oda_test_{uuid.uuid4().hex[:12]}"
-    try:
-        connection = await psycopg.AsyncConnection.connect(
-            admin, autocommit=True, connect_timeout=3
-        )
-    except psycopg.OperationalError as error:
-        _skip_or_fail(f"needs a PostgreSQL server: {error}")
-        return
-    async with connection:
-        await connection.execute(f'CREATE DATABASE "{name}"')
-        yield POSTGRES.rsplit("/", 1)[0] + "/" + name
-        await connection.execute(f'DROP DATABASE "{name}" WITH (FORCE)')
 
 
 async def _redis() -> AsyncIterator[str]:
@@ -90,7 +70,7 @@ def user() -> str:
     return uuid.uuid4().hex
 
 
-def open_context(store: dict[str, str], model: ModelServer, tmp_path: Path) -> OdaContext:
+def open_context(store: dict[str, Any], model: ModelServer, tmp_path: Path) -> OdaContext:
     return OdaContext.from_settings(
         agents_dir=AGENTS,
         data_dir=tmp_path,
@@ -103,7 +83,7 @@ def open_context(store: dict[str, str], model: ModelServer, tmp_path: Path) -> O
 
 
 async def test_a_turn_survives_failures_with_its_message_once(
-    store: dict[str, str], model: ModelServer, tmp_path: Path, user: str
+    store: dict[str, Any], model: ModelServer, tmp_path: Path, user: str
 ) -> None:
     model.play([Error(status=500), ADD, Error(status=429), Error(status=503), Text(text="Five.")])
     async with open_context(store, model, tmp_path) as oda:
@@ -118,7 +98,7 @@ async def test_a_turn_survives_failures_with_its_message_once(
 
 
 async def test_events_come_back_in_the_order_in_which_they_happened(
-    store: dict[str, str], model: ModelServer, tmp_path: Path, user: str
+    store: dict[str, Any], model: ModelServer, tmp_path: Path, user: str
 ) -> None:
     async with open_context(store, model, tmp_path) as oda:
         session = await oda.sessions.create("calculator", user)
@@ -133,7 +113,7 @@ async def test_events_come_back_in_the_order_in_which_they_happened(
 
 
 async def test_state_commits_with_events_and_is_there_after_a_restart(
-    store: dict[str, str], model: ModelServer, tmp_path: Path, user: str
+    store: dict[str, Any], model: ModelServer, tmp_path: Path, user: str
 ) -> None:
     async with open_context(store, model, tmp_path) as oda:
         session = await oda.sessions.create("calculator", user, "s", state={"given": [1, "二"]})
@@ -157,7 +137,7 @@ async def test_state_commits_with_events_and_is_there_after_a_restart(
 
 
 async def test_ids_are_taken_once_and_deleted_sessions_are_gone(
-    store: dict[str, str], model: ModelServer, tmp_path: Path, user: str
+    store: dict[str, Any], model: ModelServer, tmp_path: Path, user: str
 ) -> None:
     async with open_context(store, model, tmp_path) as oda:
         await oda.sessions.create("calculator", user, "taken")
@@ -170,7 +150,7 @@ async def test_ids_are_taken_once_and_deleted_sessions_are_gone(
 
 
 async def test_users_do_not_see_each_other(
-    store: dict[str, str], model: ModelServer, tmp_path: Path, user: str
+    store: dict[str, Any], model: ModelServer, tmp_path: Path, user: str
 ) -> None:
     async with open_context(store, model, tmp_path) as oda:
         await oda.sessions.create("calculator", user, "mine")
@@ -179,7 +159,7 @@ async def test_users_do_not_see_each_other(
 
 
 async def test_many_sessions_at_once_do_not_disturb_each_other(
-    store: dict[str, str], model: ModelServer, tmp_path: Path, user: str
+    store: dict[str, Any], model: ModelServer, tmp_path: Path, user: str
 ) -> None:
     async with open_context(store, model, tmp_path) as oda:
         sessions = [await oda.sessions.create("calculator", user) for _ in range(24)]
@@ -190,7 +170,7 @@ async def test_many_sessions_at_once_do_not_disturb_each_other(
 
 
 async def test_the_window_of_recent_events_never_cuts_the_running_turn(
-    store: dict[str, str], model: ModelServer, tmp_path: Path, user: str
+    store: dict[str, Any], model: ModelServer, tmp_path: Path, user: str
 ) -> None:
     many = [ADD for _ in range(12)]
     model.play([Text(text="before"), *many, Error(status=500), Text(text="Done.")])

@@ -17,7 +17,7 @@ from oda.errors import (
 from oda.testing.script import Blocked, Disconnect, Error, Text
 from oda.testing.scripted_model import InProcessStep, Raise
 from tests.support.roots import GRAPH_OF_THREE, LLM, SEQUENTIAL, Kind
-from tests.support.stage import Stage, stage
+from tests.support.stage import stage
 from tests.support.transcript import transcript
 
 DOWN = Error(status=503)
@@ -28,8 +28,12 @@ three_kinds = pytest.mark.parametrize(
 )
 
 
-def busy(seconds: float | None = None, **headers: str) -> Error:
-    return Error(status=429, retry_after=seconds, headers=headers)
+def busy(seconds: float) -> Error:
+    return Error(status=429, retry_after=seconds)
+
+
+def busy_with(header: str, value: str) -> Error:
+    return Error(status=429, headers={header: value})
 
 
 async def waits(*steps: InProcessStep, policy: RetryPolicy | None = None) -> tuple[float, ...]:
@@ -77,13 +81,16 @@ async def test_rule_3_retry_after_may_be_longer_than_the_longest_wait() -> None:
 
 
 async def test_rule_3_retry_after_may_be_a_date_or_milliseconds() -> None:
-    date = busy(**{"retry-after": formatdate(30, usegmt=True)})
-    milliseconds = busy(**{"retry-after-ms": "2500"})
+    date = busy_with("retry-after", formatdate(30, usegmt=True))
+    milliseconds = busy_with("retry-after-ms", "2500")
     assert await waits(date, milliseconds) == (30.0, 2.5)
 
 
 async def test_rule_3_unreadable_retry_after_is_no_reason_to_wait_longer() -> None:
-    assert await waits(busy(**{"retry-after": "soon"}), busy(**{"retry-after": "-5"})) == (1.0, 2.0)
+    assert await waits(busy_with("retry-after", "soon"), busy_with("retry-after", "-5")) == (
+        1.0,
+        2.0,
+    )
 
 
 async def test_rule_3_time_budget_ends_the_retries() -> None:
@@ -105,8 +112,8 @@ async def test_rule_3_each_turn_has_all_its_retries() -> None:
     assert play.clock.sleeps == (1.0, 2.0, 4.0) * 2
 
 
-async def retried(step: InProcessStep, **options: object) -> bool:
-    play: Stage = await stage(LLM, [step, ANSWER], **options)
+async def retried(step: InProcessStep) -> bool:
+    play = await stage(LLM, [step, ANSWER])
     return transcript(await play.ask())[-1] == "worker: answer"
 
 

@@ -69,6 +69,7 @@ async def stage(
     history: Sequence[Event] = (),
     played: int = 0,
     change: Callable[[App], object] | None = None,
+    clock: FakeClock | None = None,
     **options: Any,
 ) -> Stage:
     """A root of some kind in a new session.
@@ -80,6 +81,7 @@ async def stage(
         history: What the session holds already.
         played: See `Cast.played`.
         change: Done to the app before it is used.
+        clock: By default a new one.
         options: Of `OdaAgent`.
     """
     service = service or InMemorySessionService()
@@ -90,7 +92,7 @@ async def stage(
     app = kind.app(cast)
     if change is not None:
         change(app)
-    clock = FakeClock()
+    clock = clock or FakeClock()
     runner = Runner(app=app, session_service=service)
     agent = OdaAgent(runner, APP, USER, session.id, clock=clock, **options)
     return Stage(agent, cast, clock)

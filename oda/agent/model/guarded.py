@@ -11,7 +11,7 @@ from google.adk.models.llm_response import LlmResponse
 
 from oda.agent.failure import classify
 from oda.agent.model.breaker import Breaker
-from oda.agent.model.providers import warm_up
+from oda.agent.model.litellm_import import litellm_ready
 from oda.errors import IncompleteAnswerError
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ class Guarded(BaseLlm):
     clock: Any
     timeout_s: float
     """For the whole answer, or for the next piece of a stream."""
+    needs_litellm: bool
     ends_with_reason: bool
     """Whether each complete answer of the target bears a finish reason."""
 
@@ -37,7 +38,8 @@ class Guarded(BaseLlm):
         self, llm_request: LlmRequest, stream: bool = False
     ) -> AsyncGenerator[LlmResponse, None]:
         self.breaker.check(self.model, self.clock.now())
-        await warm_up([self.model])
+        if self.needs_litellm:
+            await litellm_ready()
         llm_request.model = self.target.model
         try:
             async with aclosing(self.target.generate_content_async(llm_request, stream)) as out:

@@ -9,6 +9,7 @@ from typing import Any
 
 from google.adk.models.lite_llm import LiteLLMClient
 
+from oda.agent.model.litellm_import import import_litellm
 from oda.errors import IncompleteAnswerError
 
 
@@ -16,6 +17,7 @@ class CheckedClient(LiteLLMClient):
     """Raises `IncompleteAnswerError` at the end of a stream without a finish reason."""
 
     async def acompletion(self, model: Any, messages: Any, tools: Any, **kwargs: Any) -> Any:
+        import_litellm()
         answer = await super().acompletion(model, messages, tools, **kwargs)
         return _checked(answer) if kwargs.get("stream") else answer
 

@@ -1,14 +1,12 @@
 """Records to ADK models: LiteLLM or Gemini, with the client's own retries off."""
 
-import asyncio
 import os
 import re
-import sys
-from collections.abc import Iterable
 from typing import Any
 
 from google.adk.models.base_llm import BaseLlm
 
+from oda.agent.model.litellm_import import import_litellm, prepare_litellm
 from oda.config.records import ModelRecord
 from oda.config.secrets import resolve_secrets
 from oda.errors import ConfigurationError
@@ -57,36 +55,6 @@ def missing_key(record: ModelRecord, settings: Settings) -> str | None:
     found: dict[str, Any] = litellm.validate_environment(model=record.model)
     missing = found.get("missing_keys") or []
     return None if found.get("keys_in_environment") or not missing else str(missing[0])
-
-
-def import_litellm() -> None:
-    """Import LiteLLM (seconds) with the settings that it reads while it is imported."""
-    prepare_litellm()
-    import litellm
-
-    litellm.suppress_debug_info = True
-
-
-async def warm_up(models: Iterable[str]) -> None:
-    """Pay for slow imports before a call does, and outside of the event loop."""
-    if "litellm" not in sys.modules and not all(map(is_gemini, models)):
-        await asyncio.to_thread(import_litellm)
-
-
-async def close_clients() -> None:
-    """Close the HTTP clients that LiteLLM keeps for this event loop."""
-    if litellm := sys.modules.get("litellm"):
-        await litellm.close_litellm_async_clients()
-
-
-def prepare_litellm() -> None:
-    """What LiteLLM reads from the environment when it is imported.
-
-    Its price table is the one that it ships, not a download; OpenAI-like calls go through its own
-    HTTP handler, whose cost does not grow with the history as that of OpenAI's client does.
-    """
-    os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
-    os.environ.setdefault("EXPERIMENTAL_OPENAI_BASE_LLM_HTTP_HANDLER", "True")
 
 
 def _litellm(record: ModelRecord, key: str | None, timeout_s: float) -> BaseLlm:

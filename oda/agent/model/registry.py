@@ -65,6 +65,11 @@ class Models:
         """All records, the default one included."""
         return list(self._records.values())
 
+    @property
+    def need_litellm(self) -> bool:
+        """Whether a configured model is called through LiteLLM."""
+        return not all(is_gemini(record.model) for record in self.configured)
+
     def check_keys(self) -> None:
         """Refuse a configuration in which a model's key is missing. Imports LiteLLM.
 
@@ -90,13 +95,15 @@ class Models:
         breaker = Breaker(
             failures=self._settings.breaker.failures, pause_s=self._settings.breaker.pause_s
         )
+        native = is_gemini(record.model)
         return Guarded(
             model=record.model,
             target=build_model(record, self._settings),
             breaker=breaker,
             clock=self._clock,
             timeout_s=record.timeout_s or self._settings.model_timeout_s,
-            ends_with_reason=is_gemini(record.model),
+            needs_litellm=not native,
+            ends_with_reason=native,
         )
 
 

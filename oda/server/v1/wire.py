@@ -9,6 +9,7 @@ from typing import Any, Literal
 from google.adk.events import Event
 from pydantic import BaseModel, ConfigDict, Field
 
+from oda.agent.description import AppDescription
 from oda.agent.limits import TurnLimits
 from oda.session.lane import OnBusy
 from oda.session.oda_session import OdaSession
@@ -24,26 +25,8 @@ class Body(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
-class ModelState(BaseModel):
-    state: Literal["configured", "not_configured", "own", "none"]
-    """`own`: the agent brings its model; `none`: it uses none."""
-    name: str | None = None
-
-
-class AppResource(BaseModel):
-    """Something to talk to."""
-
-    name: str
-    description: str
-    model: ModelState
-    tools: list[str]
-    templates: list[str] = []
-    error: str | None = None
-    """Why it cannot be used, if it cannot."""
-
-
 class AppList(BaseModel):
-    apps: list[AppResource]
+    apps: list[AppDescription]
 
 
 class CreateSession(Body):

@@ -26,6 +26,7 @@ from .sections import (
 from .vocabulary import section_facts, vocabulary
 
 _CERTAIN, _CLEAR, _LIKELY = 0.95, 0.85, 0.65
+_IS = re.compile(r"\b(?:is|was|are|were)\b|是", re.IGNORECASE)
 _ORIGINAL = re.compile(r"(?:\bfrom\s|从)[^\x1f]*$", re.IGNORECASE)
 """The value before the change, as in "from A to B"; it names no entry."""
 
@@ -61,10 +62,21 @@ def understand_change(message: Message, command: CommandHit, outline: Outline) -
 def _connector(canvas: Canvas, command: CommandHit) -> tuple[int, int] | None:
     """Return the words that connect what is changed with its new value."""
     becomes = vocabulary().connectors.becomes.search(canvas.text)
-    if becomes or not command.heads:
-        return becomes.span() if becomes else None
+    if becomes:
+        return becomes.span()
+    if not command.heads:
+        return _copula(canvas)
     found = (form.search(canvas.text, command.stop) for form in vocabulary().connectors.to)
     return next((match.span() for match in found if match), None)
+
+
+def _copula(canvas: Canvas) -> tuple[int, int] | None:
+    """Return the "is" in "my GPA at MIT is 3.9": some words after the name of a field."""
+    labels = [label for labels in labels_by_section(canvas).values() for label in labels]
+    if not labels or any(label.connected for label in labels):
+        return None
+    match = _IS.search(canvas.text, min(label.stop for label in labels))
+    return match.span() if match else None
 
 
 def _section(

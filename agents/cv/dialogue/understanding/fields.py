@@ -15,7 +15,7 @@ from .vocabulary import SectionFacts, SectionWords, section_facts, vocabulary
 _DIGITS = "0123456789"
 _PROSE_LENGTH = 6
 """From this many characters on, words without a field are taken as a description."""
-_SPACES = re.compile(r"\s+")
+_ARTICLE = re.compile(r"^the (?=[A-Z])")
 
 
 @dataclass(slots=True)
@@ -51,6 +51,7 @@ class Fields:
         """Set a field from words, unless it is set; return whether something was set."""
         if not value or name in self.data:
             return False
+        value = _ARTICLE.sub("", value)
         kind = field_kind(self.section, name)
         if name == self.facts.grade:
             value = grade_of(value) or value

@@ -122,7 +122,7 @@ def _grade_forms() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
     return (
         re.compile(rf"{grade}(?:的|地|使用)?(?:\s+(?:in|with|at|of|level)\b)?\s*(?=\S)", re.I),
         re.compile(
-            rf"[\s(\-–—:]*(?:at\s+)?(?:an?\s+)?(?:程度|水平|level\s*[:=]?)?\s*{grade}"
+            rf"[\s(\-–—:]*(?:at\s+)?(?:\ban?\s+)?(?:程度|水平|level\s*[:=]?)?\s*{grade}"
             r"\s*(?:level|水平|程度|级别)?\s*\)?$",
             re.I,
         ),

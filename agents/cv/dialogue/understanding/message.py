@@ -71,7 +71,7 @@ class Message:
         """Return the words between two positions as a value: trimmed, quotes taken off."""
         trimmed = _trimmed(self.raw[begin:stop])
         inner = list(self.tokens_in(begin, stop))
-        if len(inner) == 1 and inner[0].kind == "quote":
+        if len(inner) == 1 and inner[0].when is None:
             token = inner[0]
             around = self.raw[begin : token.begin] + self.raw[token.stop : stop]
             if not _trimmed(around):

@@ -1,0 +1,73 @@
+"""What there is to talk to, told for people and for the API."""
+
+from typing import Literal
+
+from google.adk.models.lite_llm import LiteLlm
+from pydantic import BaseModel
+
+from oda.agent.definition import Definition, Definitions
+from oda.agent.model.configured import ConfiguredModel
+from oda.agent.model.registry import Models
+from oda.errors import AgentLoadError
+
+
+class ModelState(BaseModel):
+    """What the app's first agent is answered by."""
+
+    state: Literal["configured", "not_configured", "own", "none"]
+    """`own`: the agent brings its model; `none`: it uses none."""
+    name: str | None = None
+
+
+class AppDescription(BaseModel):
+    """Something to talk to."""
+
+    name: str
+    description: str
+    model: ModelState
+    tools: list[str]
+    templates: list[str] = []
+    error: str | None = None
+    """Why it cannot be used, if it cannot."""
+
+
+def describe(definitions: Definitions, models: Models) -> list[AppDescription]:
+    """All apps of a folder, with those that cannot be loaded."""
+    return [_describe(name, definitions.try_get(name), models) for name in definitions.names()]
+
+
+def model_state(definition: Definition, models: Models) -> ModelState:
+    """What the app's first LLM agent is answered by."""
+    for model in definition.models:
+        if not isinstance(model, ConfiguredModel):
+            return ModelState(state="own", name=model.model)
+        record = models.record(model.model)
+        if record is None:
+            return ModelState(state="not_configured")
+        return ModelState(state="configured", name=record.model)
+    return ModelState(state="none")
+
+
+def brings_litellm(definition: Definition) -> bool:
+    """Whether the app has a model of its own that is called through LiteLLM."""
+    return any(
+        isinstance(model, LiteLlm) and not isinstance(model, ConfiguredModel)
+        for model in definition.models
+    )
+
+
+def _describe(name: str, definition: Definition | AgentLoadError, models: Models) -> AppDescription:
+    if isinstance(definition, AgentLoadError):
+        return AppDescription(
+            name=name,
+            description="",
+            model=ModelState(state="none"),
+            tools=[],
+            error=definition.message,
+        )
+    return AppDescription(
+        name=name,
+        description=definition.description,
+        model=model_state(definition, models),
+        tools=definition.tools,
+    )

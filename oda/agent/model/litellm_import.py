@@ -1,0 +1,35 @@
+"""LiteLLM as it should be imported: late, off the event loop, and without the network."""
+
+import asyncio
+import os
+import sys
+
+
+def prepare_litellm() -> None:
+    """What LiteLLM reads from the environment when it is imported.
+
+    Its price table is the one that it ships, not a download; OpenAI-like calls go through its own
+    HTTP handler, whose cost does not grow with the history as that of OpenAI's client does.
+    """
+    os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
+    os.environ.setdefault("EXPERIMENTAL_OPENAI_BASE_LLM_HTTP_HANDLER", "True")
+
+
+def import_litellm() -> None:
+    """Import LiteLLM, which takes seconds, and keep it from printing."""
+    prepare_litellm()
+    import litellm
+
+    litellm.suppress_debug_info = True
+
+
+async def litellm_ready() -> None:
+    """Import LiteLLM in a thread, unless it is there."""
+    if "litellm" not in sys.modules:
+        await asyncio.to_thread(import_litellm)
+
+
+async def close_clients() -> None:
+    """Close the HTTP clients that LiteLLM keeps for this event loop."""
+    if litellm := sys.modules.get("litellm"):
+        await litellm.close_litellm_async_clients()
