@@ -16,12 +16,11 @@ from google.genai import types
 from mcp_tools.resume import Path, ResumeError
 
 from .dialogue.asking import question, reminder
-from .dialogue.decide import Situation, decide
+from .dialogue.decide import Situation, decide, warm_up
 from .dialogue.decision import Act, Ask, Defer, Outcome, ToolCall, ToolName
 from .dialogue.pending import Pending, PendingEntry
 from .dialogue.phrases import phrase
 from .dialogue.reporting import ToolResult, report
-from .dialogue.understanding.vocabulary import vocabulary
 from .memory import Memory, ReplyType, Turn
 
 ModelCallback = Callable[[CallbackContext, LlmRequest], Awaitable[LlmResponse | None]]
@@ -29,7 +28,7 @@ ModelCallback = Callable[[CallbackContext, LlmRequest], Awaitable[LlmResponse | 
 
 def rules_before_model(*, model_available: Callable[[], bool]) -> ModelCallback:
     """Make the callback; `model_available` tells whether there is a model to defer to."""
-    vocabulary()  # read now rather than in somebody's first message
+    warm_up()
 
     async def rules(
         callback_context: CallbackContext, llm_request: LlmRequest

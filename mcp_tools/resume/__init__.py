@@ -1,6 +1,6 @@
 """The domain of resumes: a JSON Resume document, reading, editing and undoing. No I/O, no agent."""
 
-from .dates import DATE_PATTERN, is_present, iso_date, parse_date
+from .dates import DATE_PATTERN, MONTHS, is_present, iso_date, parse_date
 from .document import SECTIONS, JsonObject, Resume, Section, title_field
 from .edit import Action, Edited, check_version, edit, read
 from .errors import (
@@ -26,6 +26,7 @@ from .shape import field_kind
 
 __all__ = [
     "DATE_PATTERN",
+    "MONTHS",
     "SECTIONS",
     "Action",
     "EditRecord",

@@ -5,7 +5,9 @@ from datetime import date
 
 from .errors import InvalidDateError
 
-_MONTH_NAMES = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+"""How the English names of the months begin."""
+
 _CHINESE_DIGITS = str.maketrans("零〇一二三四五六七八九", "00123456789")
 
 _MONTH_WORD = (
@@ -89,7 +91,7 @@ def _year(text: str) -> int:
 
 def _month(parts: dict[str, str]) -> int | None:
     if name := parts.get("n"):
-        return _MONTH_NAMES.index(name[:3].lower()) + 1
+        return MONTHS.index(name[:3].lower()) + 1
     if text := parts.get("m"):
         return _chinese_number(text)
     return None

@@ -1,27 +1,15 @@
-"""The resume as a JSON Resume document: its sections, their fields, and what each may hold.
+"""The resume as a JSON Resume document: its sections and their fields.
 
-Every model keeps fields that it does not know. Dates and e-mail addresses are checked strictly by
-default; a document that arrives whole is read with `LENIENT`, because refusing a resume for one
-odd date would help nobody.
+Every model keeps fields that it does not know.
 """
 
-import re
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Annotated, ClassVar, Literal, get_args
 
-from pydantic import (
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    JsonValue,
-    ValidationInfo,
-)
-from pydantic_core import PydanticCustomError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, JsonValue, ValidationInfo
 
-from .dates import parse_date
-from .errors import InvalidDateError
+from .values import Email, PartialDate, Text, Texts, is_lenient
 
 JsonObject = dict[str, JsonValue]
 Section = Literal[
@@ -40,53 +28,6 @@ Section = Literal[
 ]
 SECTIONS: tuple[Section, ...] = get_args(Section)
 
-LENIENT: Mapping[str, bool] = MappingProxyType({"lenient": True})
-"""Validation context under which dates and addresses that cannot be read are left as they are."""
-
-_EMAIL = re.compile(r"[^@\s,;]+@[^@\s,;]+\.[^@\s,;]+")
-
-
-def _is_lenient(info: ValidationInfo) -> bool:
-    return bool(info.context and info.context.get("lenient"))
-
-
-def _partial_date(value: object, info: ValidationInfo) -> object:
-    if isinstance(value, int) and not isinstance(value, bool):
-        value = str(value)
-    if not isinstance(value, str):
-        return value
-    try:
-        return parse_date(value)
-    except InvalidDateError as error:
-        if _is_lenient(info):
-            return value
-        raise PydanticCustomError("resume_date", "not a date", {"text": error.text}) from None
-
-
-def _email(value: object, info: ValidationInfo) -> object:
-    if isinstance(value, str) and not _is_lenient(info) and not _EMAIL.fullmatch(value):
-        raise PydanticCustomError("resume_email", "not an e-mail address")
-    return value
-
-
-def _list_of_one(value: object) -> object:
-    return [value] if isinstance(value, str) else value
-
-
-def _place(value: object, info: ValidationInfo) -> object:
-    """Read "Berlin, Germany"; in an edit such words replace all that a location said before."""
-    if not isinstance(value, str):
-        return value
-    city, _, region = (part.strip() for part in value.partition(","))
-    place = {"city": city, **({"region": region} if region else {})}
-    return place if _is_lenient(info) else {**dict.fromkeys(Location.model_fields), **place}
-
-
-Text = Annotated[str, Field(coerce_numbers_to_str=True)] | None
-Texts = Annotated[list[str], BeforeValidator(_list_of_one)] | None
-PartialDate = Annotated[str | None, BeforeValidator(_partial_date)]
-Email = Annotated[str | None, BeforeValidator(_email)]
-
 
 class _Part(BaseModel):
     model_config = ConfigDict(extra="allow", frozen=True)
@@ -100,6 +41,15 @@ class Location(_Part):
     city: Text = None
     countryCode: Text = None
     region: Text = None
+
+
+def _place(value: object, info: ValidationInfo) -> object:
+    """Read "Berlin, Germany"; in an edit such words replace all that a location said before."""
+    if not isinstance(value, str):
+        return value
+    city, _, region = (part.strip() for part in value.partition(","))
+    place = {"city": city, **({"region": region} if region else {})}
+    return place if is_lenient(info) else {**dict.fromkeys(Location.model_fields), **place}
 
 
 class Entry(_Part):

@@ -5,8 +5,9 @@ from collections.abc import Mapping
 from pydantic import JsonValue, ValidationError
 
 from .dates import is_present
-from .document import LENIENT, SECTIONS, JsonObject, Resume, title_field
+from .document import SECTIONS, JsonObject, Resume, title_field
 from .errors import InvalidDocumentError
+from .values import LENIENT
 
 _SECTION_NAMES: Mapping[str, str] = {
     "workExperience": "work",

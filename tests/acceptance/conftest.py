@@ -56,10 +56,23 @@ async def server(
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def keyless(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Server]:
+async def serve_folder(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> AsyncIterator[Callable[[Path], Awaitable[Server]]]:
+    """Start a server on an agents folder, without any model, for the tests of a module."""
+    async with AsyncExitStack() as stack:
+
+        async def start(agents: Path) -> Server:
+            data = tmp_path_factory.mktemp("data")
+            return await stack.enter_async_context(_serving((), agents, data, {}))
+
+        yield start
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def keyless(serve_folder: Callable[[Path], Awaitable[Server]]) -> Server:
     """One server for the tests of a module, without any model."""
-    async with _serving((), TEST_AGENTS, tmp_path_factory.mktemp("data"), {}) as running:
-        yield running
+    return await serve_folder(TEST_AGENTS)
 
 
 @pytest_asyncio.fixture(loop_scope="module")
@@ -116,6 +129,7 @@ def _environment(data: Path, env: dict[str, str]) -> dict[str, str]:
     settings = {"RETRY__INITIAL_DELAY_S": "0.05", **env}
     return {
         **kept,
+        "HOME": str(data.parent),
         "ODA_DATA_DIR": str(data),
         "PYTHONUNBUFFERED": "1",
         **{f"ODA_{name}": value for name, value in settings.items()},

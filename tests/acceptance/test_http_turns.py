@@ -11,7 +11,7 @@ import pytest
 from oda.testing import ModelServer
 from oda.testing.script import Call, Cut, Error, Hang, Text, ToolCalls
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.usefixtures("model")]
 
 STREAM = {"Accept": "text/event-stream"}
 

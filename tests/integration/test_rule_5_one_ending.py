@@ -16,7 +16,7 @@ from oda.agent.notices import is_final_notice
 from oda.agent.outcome import outcome_of
 from oda.testing.script import Call, Empty, Error, Text, ToolCalls
 from tests.support.flaky_store import FlakyStore
-from tests.support.roots import ANSWER, LLM, Kind, every_kind
+from tests.support.roots import ANSWER, LLM, Kind, agents_of, every_kind
 from tests.support.stage import STREAMED, Stage, stage
 from tests.support.transcript import transcript
 
@@ -73,7 +73,7 @@ async def test_rule_5_callback_that_raises_fails_the_turn_and_nothing_else(
             raise KeyError("a typo")
 
     def change(app: Any) -> None:
-        for agent in _agents(app.root_agent):
+        for agent in agents_of(app.root_agent):
             if agent.name == "worker":
                 setattr(agent, f"{where}_agent_callback", broken)
 
@@ -168,12 +168,6 @@ async def test_rule_5_slow_reader_gets_the_end_of_a_turn_that_ran_out_of_time(ki
                 await asyncio.sleep(0.4)
     assert ending(seen) == "limit_exceeded"
     assert play.agent.is_ready()
-
-
-def _agents(node: Any) -> list[Any]:
-    graph = getattr(node, "graph", None)
-    below = [*getattr(node, "sub_agents", ()), *getattr(graph, "nodes", ())]
-    return [node, *(agent for child in below for agent in _agents(child))]
 
 
 async def test_rule_5_failed_turn_leaves_no_call_without_a_result() -> None:

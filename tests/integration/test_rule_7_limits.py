@@ -17,7 +17,7 @@ from oda.agent.outcome import outcome_of
 from oda.testing import FakeClock, ScriptedModel
 from oda.testing.script import Call, Echo, Error, Hang, Text, ToolCalls, Usage
 from oda.testing.scripted_model import InProcessStep, Raise, Respond
-from tests.support.roots import GRAPH_OF_THREE, LLM, SEQUENTIAL, Cast, Kind, every_kind
+from tests.support.roots import GRAPH_OF_THREE, LLM, SEQUENTIAL, Cast, Kind, agents_of, every_kind
 from tests.support.stage import STREAMED, Stage, stage
 from tests.support.transcript import transcript
 
@@ -201,16 +201,10 @@ def guarded(*steps: InProcessStep, failures: int, clock: FakeClock) -> Guarded:
 async def behind_a_breaker(kind: Kind, *steps: InProcessStep, failures: int) -> Stage:
     play = await stage(kind)
     worker = play.agent.runner.agent
-    for agent in _agents(worker):
+    for agent in agents_of(worker):
         if agent.name == "worker":
             agent.model = guarded(*steps, failures=failures, clock=play.clock)
     return play
-
-
-def _agents(node: Any) -> list[Any]:
-    graph = getattr(node, "graph", None)
-    below = [*getattr(node, "sub_agents", ()), *getattr(graph, "nodes", ())]
-    return [node, *(agent for child in below for agent in _agents(child))]
 
 
 @pytest.mark.parametrize("kind", [LLM, SEQUENTIAL, GRAPH_OF_THREE], ids=lambda kind: kind.name)

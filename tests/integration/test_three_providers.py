@@ -115,9 +115,8 @@ def texts(events: list[Event]) -> list[str]:
 async def test_a_failure_that_may_pass_is_retried_after_the_tool(
     provider: str, streamed: bool, failure: str, tmp_path: Path
 ) -> None:
-    events, server, clock = await turn(
-        provider, streamed, [ADD, PASSING[failure], ANSWER], tmp_path
-    )
+    steps: list[Step] = [ADD, PASSING[failure], ANSWER]
+    events, server, clock = await turn(provider, streamed, steps, tmp_path)
     assert codes(events) == ["RETRY_ATTEMPT"]
     assert texts(events)[-1] == "It is five."
     results = [event for event in events if event.get_function_responses()]
@@ -155,7 +154,7 @@ async def test_a_reset_connection_does_no_harm(
 ) -> None:
     """LiteLLM (1.106) sends a request again by itself when the connection is reset: the one
     hidden retry that cannot be switched off."""
-    steps = [ADD, Disconnect(how="reset"), ANSWER]
+    steps: list[Step] = [ADD, Disconnect(how="reset"), ANSWER]
     events, server, _ = await turn(provider, streamed, steps, tmp_path)
     assert texts(events)[-1] == "It is five."
     assert codes(events) == (["RETRY_ATTEMPT"] if provider == "gemini" else [])

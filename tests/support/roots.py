@@ -93,6 +93,13 @@ class Cast:
         return LlmAgent(name=name, model=model, **options)
 
 
+def agents_of(node: Any) -> list[Any]:
+    """All nodes of a tree or graph."""
+    graph = getattr(node, "graph", None)
+    below = [*getattr(node, "sub_agents", ()), *getattr(graph, "nodes", ())]
+    return [node, *(agent for child in below for agent in agents_of(child))]
+
+
 @dataclass(frozen=True)
 class Kind:
     """A kind of root, with what is seen of the others around the worker's part."""

@@ -46,6 +46,13 @@ class Situation:
     today: date
 
 
+def warm_up() -> None:
+    """Read and compile now what the first messages would have to wait for."""
+    nothing = Situation(Resume(), (), "en", date(2000, 1, 1))
+    for text in ("add skill X (expert), 2001", "change x to y", "delete my X", "show X", "X"):
+        decide(text, nothing)
+
+
 def decide(text: str, situation: Situation) -> Outcome:
     """Decide what a message leads to."""
     return _decide_compound(text, situation) or _decide_one(text, situation)

@@ -1,6 +1,5 @@
 """Understanding what is to be added: commands, statements of fact, and answers to a question."""
 
-import re
 from dataclasses import replace
 
 from mcp_tools.resume import Section
@@ -15,10 +14,6 @@ from .recognition import Intent, Recognition
 from .sections import Noun, find_nouns, find_statement, labelled_section, main_noun
 from .vocabulary import section_facts, vocabulary
 
-_INTRODUCES = re.compile(
-    r"\s*(?::|是|有|为|包括|包含|-\s|\b(?:are|is|include|includes)\b)", re.IGNORECASE
-)
-_LOCATIVE = re.compile(r"里面?|中|上|下|部分|栏")
 _CERTAIN, _CLEAR, _LIKELY, _GUESS = 0.95, 0.85, 0.75, 0.55
 
 
@@ -35,12 +30,11 @@ def understand_addition(
     confidence = _CERTAIN
     if section is None:
         confidence = _CLEAR
-        statement = find_statement(canvas.text)
-        section = statement[0] if statement else _by_content(canvas)
+        section = find_statement(canvas.text) or _by_content(canvas)
     if section is None:
         return Recognition(intent=Intent.ADD, confidence=_GUESS)
     if noun and not noun.named:
-        after = _LOCATIVE.match(canvas.text, noun.stop)
+        after = vocabulary().grammar.section_after.match(canvas.text, noun.stop)
         canvas.take(noun.begin, after.end() if after else noun.stop)
     return _added(extract(canvas, section), confidence)
 
@@ -53,10 +47,9 @@ def understand_statement(message: Message) -> Recognition | None:
         canvas.take(0, noun.stop)
         fields = extract(canvas, noun.section)
         return _added(fields, _CLEAR) if fields.data else None
-    statement = find_statement(message.text)
-    if statement is None:
+    section = find_statement(message.text)
+    if section is None:
         return None
-    section = statement[0]
     fields = extract(canvas, section)
     stated = _added(fields, _CLEAR)
     if section == "basics":
@@ -107,11 +100,7 @@ def _introducing(canvas: Canvas, nouns: list[Noun]) -> Noun | None:
         return None
     first = nouns[0]
     led = canvas.trimmed(0, first.begin, vocabulary().references.filler) is None
-    follows = re.match(
-        r"\s*(?::|是|有|为|包括|包含|-\s|\b(?:are|is|include|includes)\b)",
-        canvas.text[first.stop :],
-        re.I,
-    )
+    follows = vocabulary().grammar.introduces.match(canvas.text, first.stop)
     return first if led and follows else None
 
 

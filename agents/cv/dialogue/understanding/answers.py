@@ -69,7 +69,7 @@ def understand_answer(
 
 def _states_something_else(message: Message, asked: Asked) -> bool:
     statement = find_statement(message.text)
-    if statement and statement[0] != asked.section:
+    if statement and statement != asked.section:
         return True
     canvas = Canvas(message)
     own, basics = (list(find_labelled(canvas, section)) for section in (asked.section, "basics"))

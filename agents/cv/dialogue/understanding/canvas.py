@@ -3,7 +3,8 @@
 import re
 
 from .message import Message
-from .vocabulary import DELIMITERS, TAKEN, Filler, vocabulary
+from .vocabulary import Filler, vocabulary
+from .words import DELIMITERS, TAKEN
 
 _SPLIT = re.compile(rf"[{DELIMITERS}()\[\]|:]|\s[-–—]+\s|[-–—]{{2,}}|(?<!\w)[-–—](?=\w)")
 _TRIM = DELIMITERS + " \t()[]-–—~:\"'"

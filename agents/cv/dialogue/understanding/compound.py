@@ -23,9 +23,7 @@ def split_commands(text: str) -> list[str]:
 @cache
 def _joints() -> re.Pattern[str]:
     """Match what stands between two commands."""
-    heads = "|".join(vocabulary().commands[intent].head.pattern for intent in _COMMANDS)
-    return re.compile(
-        r"(?:\s*[,，;；。\n]\s*(?:and\b|then\b|also\b)?|\s+(?:and|then)\b(?:\s+(?:then|also)\b)?)\s*"
-        rf"(?:(?:然后|接着|并且|并|同时|另外|顺便|再|还有)\s*)?(?=(?:请|帮我)?(?:{heads}|(?:把|将)\S))",
-        re.IGNORECASE,
-    )
+    grammar = vocabulary().grammar
+    verbs = "|".join(vocabulary().commands[intent].head.pattern for intent in _COMMANDS)
+    command = f"{verbs}|{grammar.object_first.pattern}"
+    return re.compile(rf"(?:{grammar.joint.pattern})(?={command})", re.IGNORECASE)

@@ -12,15 +12,13 @@ from .fields import Fields, put_words
 from .labelled import Label, find_labels
 from .message import Message
 from .outline import Outline
-from .pointing import take_ordinals
+from .pointing import take_mentions, take_ordinals
 from .recognition import Intent, Recognition, Target
 from .sections import BY_PRECEDENCE, find_nouns, mask_mentions
+from .vocabulary import vocabulary
 
 _CLEAR = 0.9
 _COLON = re.compile(r"\s*[:=]\s*")
-_AS = re.compile(r"\s+(?:as|at|with)\b", re.IGNORECASE)
-_TO_ENTRY = re.compile(r"\s+(?:to|for|in|on|under)\s+(?:the|my)\s|到", re.IGNORECASE)
-_TO_FIELD = re.compile(r"(?:\b(?:to|in|under)(?:\s+(?:the|my|its))?|到|进|的)\s*$", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,28 +72,31 @@ def _details(canvas: Canvas, verb_end: int, outline: Outline) -> Iterator[_Detai
         for label in find_labels(visible, section) if section != "basics" else ():
             if any(label.begin < noun.stop and noun.begin < label.stop for noun in nouns):
                 continue
-            if canvas.trimmed(verb_end, label.begin) is None and not _AS.match(
-                canvas.text, label.stop
-            ):
+            if canvas.trimmed(verb_end, label.begin) is None and _begins_value(canvas, label):
                 yield _Detail(section, label, *_place_after(canvas, label))
             elif field_kind(section, label.field) == "list" and (
-                to := _TO_FIELD.search(canvas.text, verb_end, label.begin)
+                to := vocabulary().grammar.field_before.search(canvas.text, verb_end, label.begin)
             ):
                 yield _Detail(section, label, verb_end, to.start())
+
+
+def _begins_value(canvas: Canvas, label: Label) -> bool:
+    """Tell whether a value or the entry follows a label, as not in "my role as …"."""
+    rest = canvas.text[label.stop :].lstrip()
+    return not vocabulary().grammar.no_value.match(rest) or bool(
+        vocabulary().grammar.entry.match(rest)
+    )
 
 
 def _place_after(canvas: Canvas, label: Label) -> tuple[int, int]:
     """Return where a value stands whose label comes right after the verb."""
     if colon := _COLON.search(canvas.text, label.stop):
         return colon.end(), len(canvas.text)
-    ends = [match.start() for match in _TO_ENTRY.finditer(canvas.text, label.stop)]
+    entry = vocabulary().grammar.entry
+    ends = [match.start() for match in entry.finditer(canvas.text, label.stop)]
     return label.stop, ends[-1] if ends else len(canvas.text)
 
 
 def _target(canvas: Canvas, outline: Outline, section: Section) -> Target:
-    names = tuple(
-        canvas.value(mention.begin, mention.stop)
-        for mention in outline.mentions(canvas.text)
-        if mention.place.section == section and canvas.has(mention.begin, mention.stop)
-    )
-    return replace(take_ordinals(canvas), names=tuple(dict.fromkeys(names)))
+    names = take_mentions(canvas, outline.only(section))
+    return replace(take_ordinals(canvas), names=names)

@@ -10,15 +10,9 @@ from mcp_tools.resume import Section
 
 from .canvas import Canvas
 from .tokens import token_pattern
-from .vocabulary import DELIMITERS, TAKEN, section_facts, vocabulary
+from .vocabulary import section_facts, vocabulary
+from .words import DELIMITERS, TAKEN
 
-_PREPOSITION = re.compile(
-    r"\s*(?:at|as|in|with|from|for|of|to|on|by|in|into|and|的|里|中)(?![a-z])", re.I
-)
-_LINK_AT_END = re.compile(
-    r"(?:\s|[,;、]|并且|并|而且|同时|和|与|把|将|然后|我的|的|\b(?:and|with|my|the|its|also|then)\b)+$",
-    re.IGNORECASE,
-)
 _LONG_FIELDS = ("highlights", "keywords", "courses", "location")
 _DATED = re.compile(r".*(?:[Dd]ate|period)$")
 
@@ -79,7 +73,7 @@ def value_end(canvas: Canvas, section: Section, field: str, begin: int, limit: i
     end = _prose_end() if _is_long(section, field) else _words_end(field)
     match = end.search(canvas.text, begin + 1, limit)
     stop = match.start() if match else limit
-    link = _LINK_AT_END.search(canvas.text, begin, stop)
+    link = vocabulary().grammar.links.search(canvas.text, begin, stop)
     return link.start() if link else stop
 
 
@@ -113,7 +107,7 @@ def _has_value(canvas: Canvas, label: Label, *, changing: bool) -> bool:
     opens = not before or before[-1] in DELIMITERS + "(:" or (changing and token is not None)
     if changing and label.field in ("level", "fluency"):
         opens = opens or vocabulary().grades.match(rest.lstrip()) is not None
-    return opens and not _PREPOSITION.match(rest)
+    return opens and not vocabulary().grammar.no_value.match(rest.lstrip())
 
 
 @cache

@@ -7,7 +7,8 @@ from functools import cache
 from mcp_tools.resume import JsonObject, Section
 
 from .canvas import Canvas
-from .vocabulary import DELIMITERS, TAKEN, section_facts, vocabulary
+from .vocabulary import section_facts, vocabulary
+from .words import DELIMITERS, TAKEN
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,15 +119,12 @@ def _graded(items: list[_Item]) -> list[_Item]:
 @cache
 def _grade_forms() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
     """Return how a grade stands before a name, after it, and alone."""
+    grammar = vocabulary().grammar
     grade = f"(?P<grade>{vocabulary().grades.pattern})"
+    beside = rf"\s*(?:{grammar.graded.pattern})\s*"
+    lead = rf"[\s(\-–—:]*(?:{grammar.graded_lead.pattern})?(?:{beside}:?)?\s*"
     return (
-        re.compile(rf"{grade}(?:的|地|使用)?(?:\s+(?:in|with|at|of|level)\b)?\s*(?=\S)", re.I),
-        re.compile(
-            rf"[\s(\-–—:]*(?:at\s+)?(?:\ban?\s+)?(?:程度|水平|level\s*[:=]?)?\s*{grade}"
-            r"\s*(?:level|水平|程度|级别)?\s*\)?$",
-            re.I,
-        ),
-        re.compile(
-            rf"(?:(?:both|all|level|水平|程度|都|均|is|是)\s*)*{grade}\s*(?:level|水平|程度)?", re.I
-        ),
+        re.compile(rf"{grade}(?:{grammar.graded_name.pattern})?\s*(?=\S)", re.IGNORECASE),
+        re.compile(rf"{lead}{grade}(?:{beside})?\s*\)?$", re.IGNORECASE),
+        re.compile(rf"(?:{beside})*{grade}(?:{beside})*", re.IGNORECASE),
     )

@@ -9,7 +9,7 @@ from .commands import CommandHit
 from .labelled import Label, find_labels
 from .message import Message
 from .outline import Mention, Outline
-from .pointing import take_names, take_ordinals
+from .pointing import other_names, take_mentions, take_ordinals
 from .recognition import Intent, Recognition, Target
 from .sections import Noun, find_nouns, labelled_section, main_noun, mask_mentions
 from .vocabulary import vocabulary
@@ -20,7 +20,10 @@ _CERTAIN, _CLEAR, _LIKELY, _NOTHING = 0.95, 0.85, 0.65, 0.3
 def understand_lookup(message: Message, command: CommandHit, outline: Outline) -> Recognition:
     """Understand a message that reads or deletes a section, entries, or fields of them."""
     canvas = Canvas(message)
-    mentions = [m for m in outline.mentions(canvas.text) if m.begin >= _verb_end(command)]
+    if command.heads:
+        mentions = [m for m in outline.mentions(canvas.text) if m.begin >= command.stop]
+    else:
+        mentions = outline.mentions(canvas.text)
     section, fields = _take_question(canvas) if command.intent is Intent.READ else (None, ())
     if command.heads:
         canvas.take(command.begin, command.stop)
@@ -29,9 +32,7 @@ def understand_lookup(message: Message, command: CommandHit, outline: Outline) -
     section = section or _section(visible, noun, mentions)
     if section and not fields:
         fields = _take_fields(canvas, visible, section, noun, command)
-    names = tuple(canvas.value(m.begin, m.stop) for m in mentions if canvas.has(m.begin, m.stop))
-    for mention in mentions:
-        canvas.take(mention.begin, mention.stop)
+    names = take_mentions(canvas, outline)
     target = take_ordinals(canvas)
     if noun and section == noun.section:
         canvas.take(noun.begin, noun.stop)
@@ -43,7 +44,7 @@ def understand_lookup(message: Message, command: CommandHit, outline: Outline) -
     if whole and section is None:
         target = Target()
     else:
-        target = replace(target, every=every, names=(*names, *take_names(canvas, Outline())))
+        target = replace(target, every=every, names=(*names, *other_names(canvas)))
     confidence = _confidence(command, section, target, whole=whole is not None)
     return Recognition(
         intent=command.intent if confidence > _NOTHING else Intent.UNKNOWN,
@@ -52,10 +53,6 @@ def understand_lookup(message: Message, command: CommandHit, outline: Outline) -
         target=target,
         confidence=confidence,
     )
-
-
-def _verb_end(command: CommandHit) -> int:
-    return command.stop if command.heads else 0
 
 
 def _take_question(canvas: Canvas) -> tuple[Section | None, tuple[str, ...]]:

@@ -8,8 +8,9 @@ from datetime import date
 from mcp_tools.resume import Language
 
 from .tokens import FILL, Token, TokenKind, mask
-from .vocabulary import DELIMITERS, TAKEN, vocabulary
+from .vocabulary import vocabulary
 from .when import find_whens
+from .words import DELIMITERS, TAKEN
 
 _FORMS: tuple[tuple[TokenKind, re.Pattern[str]], ...] = (
     ("email", re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+", re.ASCII)),

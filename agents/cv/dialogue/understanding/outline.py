@@ -48,9 +48,9 @@ class Outline:
             }
         )
 
-    def count(self, section: Section) -> int:
-        """Return how many entries a section has."""
-        return len(self.entries.get(section, ()))
+    def only(self, section: Section) -> "Outline":
+        """Return the outline of one section."""
+        return Outline({section: self.entries.get(section, ())})
 
     def places(self) -> Iterator[tuple[Place, tuple[str, ...]]]:
         """Yield every entry with its texts."""

@@ -5,8 +5,7 @@ from datetime import date
 from .canvas import Canvas
 from .commands import find_command
 from .message import prepare
-from .outline import Outline
-from .pointing import ordinal_only, take_names, take_ordinals
+from .pointing import ordinal_only, other_names, take_ordinals
 from .recognition import Intent, Target
 from .sections import find_nouns
 from .vocabulary import vocabulary
@@ -35,6 +34,6 @@ def understand_pick(text: str, *, intent: Intent, today: date) -> Target | None:
     target = take_ordinals(canvas)
     for noun in find_nouns(canvas):
         canvas.take(noun.begin, noun.stop)
-    names = take_names(canvas, Outline())
+    names = other_names(canvas)
     picked = Target(ordinals=target.ordinals, every=target.every, names=names)
     return picked or None

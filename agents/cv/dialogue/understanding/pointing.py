@@ -8,17 +8,6 @@ from .outline import Outline
 from .recognition import Target
 from .vocabulary import vocabulary
 
-_ORDINAL_ONLY = re.compile(
-    r"\s*(?:选|就|要|no\.?|number|option|#)?\s*(\d{1,2}|[一二两三四五六七八九十])\s*[.。、!号]?\s*",
-    re.IGNORECASE,
-)
-_ENGLISH = "first second third fourth fifth sixth seventh eighth ninth tenth"
-_NUMBERS = {
-    **{word: number for number, word in enumerate("一二三四五六七八九十", start=1)},
-    "两": 2,
-    **{word: number for number, word in enumerate(_ENGLISH.split(), start=1)},
-}
-
 
 def take_ordinals(canvas: Canvas) -> Target:
     """Take the words that point by number or place from a canvas."""
@@ -38,19 +27,21 @@ def take_ordinals(canvas: Canvas) -> Target:
     return Target(ordinals=tuple(dict.fromkeys(ordinals)), newest=newest, every=every is not None)
 
 
-def take_names(canvas: Canvas, outline: Outline) -> tuple[str, ...]:
-    """Return the names that are left in a canvas once everything else has been taken.
-
-    Titles of existing entries come first; then whatever other words there are.
-    """
+def take_mentions(canvas: Canvas, outline: Outline) -> tuple[str, ...]:
+    """Take the titles of existing entries from a canvas."""
     names: list[str] = []
     for mention in outline.mentions(canvas.text):
         if canvas.has(mention.begin, mention.stop):
             names.append(canvas.value(mention.begin, mention.stop))
             canvas.take(mention.begin, mention.stop)
-    filler = vocabulary().references.filler
+    return tuple(dict.fromkeys(names))
+
+
+def other_names(canvas: Canvas) -> tuple[str, ...]:
+    """Return the words that are left once everything else has been taken; a date as in a resume."""
+    names: list[str] = []
     for begin, stop in canvas.segments():
-        if trimmed := canvas.trimmed(begin, stop, filler):
+        if trimmed := canvas.trimmed(begin, stop, vocabulary().references.filler):
             token = canvas.message.token_at(trimmed[0])
             if token and token.when:
                 when = token.when
@@ -62,12 +53,8 @@ def take_names(canvas: Canvas, outline: Outline) -> tuple[str, ...]:
 
 def ordinal_only(text: str) -> int | None:
     """Return the index that a whole message names: "2", "2.", "第二个", "the second one"."""
-    match = re.fullmatch(
-        r"\s*(?:选|就|要|no\.?|number|option|#)?\s*(\d{1,2}|[一二两三四五六七八九十])\s*[.。、!号]?\s*",
-        text,
-        re.I,
-    )
-    return _index("number", match[1]) if match else None
+    match = vocabulary().references.number.fullmatch(text.strip())
+    return _index("number", match["number"]) if match else None
 
 
 def _take_group(canvas: Canvas, match: re.Match[str]) -> None:
@@ -92,7 +79,8 @@ def _number(words: str) -> int:
     digits = re.match(r"\d+", folded)
     if digits:
         return int(digits[0])
-    if folded in _NUMBERS:
-        return _NUMBERS[folded]
+    numbers = vocabulary().grammar.numbers
+    if folded in numbers:
+        return numbers[folded]
     tens, _, ones = folded.partition("十")
-    return _NUMBERS.get(tens, 1) * 10 + _NUMBERS.get(ones, 0)
+    return numbers.get(tens, 1) * 10 + numbers.get(ones, 0)

@@ -8,7 +8,8 @@ from mcp_tools.resume import Section, title_field
 from .canvas import Canvas
 from .labelled import Label, find_labels
 from .outline import Outline
-from .vocabulary import TAKEN, vocabulary
+from .vocabulary import vocabulary
+from .words import TAKEN
 
 BY_PRECEDENCE: tuple[Section, ...] = (
     "basics",
@@ -44,24 +45,6 @@ _STATEMENT_ORDER: tuple[Section, ...] = (
 
 _GENERAL: tuple[Section, ...] = ("work",)
 """Sections whose nouns ("experience") take their meaning from the noun before them."""
-
-_LOCATIVE_AFTER = ("里", "中", "下", "部分", "栏", "方面", "这块", " section")
-_LOCATIVE_BEFORE = (
-    "to",
-    "in",
-    "under",
-    "into",
-    "from",
-    "on",
-    "among",
-    "of",
-    "as",
-    "往",
-    "在",
-    "从",
-    "给",
-)
-_POSSESSIVES = (" my", " the", " a", " an", " list of", " our", "我的")
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,17 +105,14 @@ def mask_mentions(canvas: Canvas, outline: Outline) -> Canvas:
     return copy
 
 
-def find_statement(text: str) -> tuple[Section, int] | None:
-    """Return the section that a sentence without a command adds to, and where it starts to."""
+def find_statement(text: str) -> Section | None:
+    """Return the section that a sentence without a command adds to."""
     found = [
         (match.start(), rank, section)
         for rank, section in enumerate(_STATEMENT_ORDER)
         if (match := vocabulary().sections[section].states.search(text))
     ]
-    if not found:
-        return None
-    begin, _, section = min(found)
-    return section, begin
+    return min(found)[2] if found else None
 
 
 def labels_by_section(canvas: Canvas) -> dict[Section, list[Label]]:
@@ -154,26 +134,18 @@ def _compounds(text: str, nouns: list[Noun]) -> list[Noun]:
 
 
 def _clarity(canvas: Canvas, noun: Noun) -> int:
-    text = canvas.text
-    before = text[: noun.begin].rstrip()
-    for word in _POSSESSIVES:
-        before = before.removesuffix(word).rstrip()
-    after = text[noun.stop :]
-    located = after.startswith(_LOCATIVE_AFTER) or _ends_with_word(before, _LOCATIVE_BEFORE)
-    words = text[noun.begin : noun.stop]
+    grammar = vocabulary().grammar
+    before, after = canvas.text[: noun.begin], canvas.text[noun.stop :]
+    located = grammar.section_after.match(after) or grammar.section_before.search(before)
+    words = canvas.text[noun.begin : noun.stop]
     long = len(words) >= 4 or (words.isascii() and " " in words)
-    return 4 * located + 1 * long - 2 * noun.named
+    return 4 * (located is not None) + long - 2 * noun.named
 
 
 def _in_name(text: str, begin: int, stop: int) -> bool:
     """Tell whether a noun ends a proper name, as in "Columbia University"."""
     before = text[:begin].rstrip().rsplit(" ", 1)[-1].strip(TAKEN)
     return text[begin].isupper() and text[begin:stop].isascii() and before[:1].isupper()
-
-
-def _ends_with_word(text: str, words: Sequence[str]) -> bool:
-    last = text.lower().rsplit(" ", 1)[-1]
-    return any(last == word or (not word.isascii() and text.endswith(word)) for word in words)
 
 
 def labelled_section(canvas: Canvas, *, basics: bool) -> Section | None:

@@ -1,128 +1,31 @@
 """The words and sentence forms of every language, read from the YAML files beside this module.
 
-A pattern in a file is a regular expression with these abbreviations:
-
-    <v>      words of a value, as few as possible               <d>      a delimiter
-    <end>    the end of a clause, ahead                         <head>   the start of a clause
-    <b>      where an English value ends, ahead
-    <date>   a single date   <span>  a span of time             <when>   either of them
-    <url>    a web address   <email>, <phone>                   <quote>  quoted words or a title
-    <noun>   what any section is called, in any language
-
-Named groups are fields; a digit at the end of a group's name does not count. The languages are
-merged, so that a message may mix them; a file with `whole_words` has its words (not its sentence
-forms) match whole words only.
+`words.py` explains the notation of patterns. A language may have abbreviations of its own, and
+<noun> stands for what any section is called, in any language. The languages are merged, so that
+a message may mix them; a file with `whole_words` has its words (not its sentence forms) match
+whole words only.
 """
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import yaml
-from pydantic import BaseModel, BeforeValidator, ConfigDict
+from pydantic import BaseModel, ConfigDict
 
 from mcp_tools.resume import Language, Section
 
-from .tokens import TOKEN_KINDS, token_pattern
+from .words import NOTHING, FieldNames, FieldWords, Forms, Words
 
 LANGUAGES: tuple[Language, ...] = ("zh", "en")
-TAKEN = "\x1f"
-"""Stands in a working text for what has been understood already; no value goes across it."""
-DELIMITERS = ",;。、!?\n" + TAKEN
 
-_WHEN = f"(?:{token_pattern('date')}|{token_pattern('span')})"
-_ABBREVIATIONS = {
-    "<v>": rf"(?:[^{DELIMITERS}]+?)",
-    "<d>": rf"[{DELIMITERS}]",
-    "<end>": rf"(?=\s*(?:[{DELIMITERS}()]|$))",
-    "<head>": rf"(?:^|(?<=[{DELIMITERS}]))\s*",
-    "<b>": rf"(?=\s*(?:[{DELIMITERS}():]|{_WHEN}|$)|\s+(?:-|–|—)\s"
-    r"|\s+(?:as|at|from|since|in|on|with|by|for\s+(?:a|an|the|my|\d+|two|three)|to|until|where|while|during|between|which|who"
-    r"|working|doing|using|starting|ending"
-    r"|and\s+(?:i|my|left|then|ended|finished|was|the|have|got|did|it|graduated|started))\b)",
-    "<when>": _WHEN,
-    **{f"<{kind}>": token_pattern(kind) for kind in TOKEN_KINDS},
-}
-_SENTENCE_FORMS = ("frames", "states", "creative", "spoken", "joiners", "lead_ins", "grades")
+_SENTENCE_FORMS = (
+    *("frames", "states", "creative", "spoken", "joiners", "lead_ins", "grades"),
+    *("introduces", "copula", "links", "original", "joint", "graded_lead", "graded_name"),
+)
 """Keys whose patterns say themselves where words begin and end."""
 _LOADER: type[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-
-
-def _compiled(pattern: str) -> re.Pattern[str]:
-    for abbreviation, expansion in _ABBREVIATIONS.items():
-        pattern = pattern.replace(abbreviation, expansion)
-    try:
-        return re.compile(pattern, re.IGNORECASE)
-    except re.error as error:
-        raise ValueError(f"bad pattern {pattern!r}: {error}") from error
-
-
-def _any_of(patterns: object) -> object:
-    if not isinstance(patterns, list):
-        return patterns
-    return _compiled("|".join(f"(?:{pattern})" for pattern in patterns) or "(?!)")
-
-
-def _each(patterns: object) -> object:
-    return tuple(_compiled(p) for p in patterns) if isinstance(patterns, list) else patterns
-
-
-_NONE = re.compile("(?!)")
-Words = Annotated[re.Pattern[str], BeforeValidator(_any_of)]
-"""Any of some words."""
-Forms = Annotated[tuple[re.Pattern[str], ...], BeforeValidator(_each)]
-"""Sentence forms whose named groups are fields, tried in order."""
-
-
-@dataclass(frozen=True, slots=True)
-class FieldMatch:
-    """The name of a field at `begin:stop` of a text."""
-
-    field: str
-    begin: int
-    stop: int
-
-
-@dataclass(frozen=True)
-class FieldNames:
-    """Words that name fields, the longest first; Latin ones match whole words only."""
-
-    any_word: re.Pattern[str] = _NONE
-    by_field: tuple[tuple[str, re.Pattern[str]], ...] = ()
-
-    @classmethod
-    def of(cls, words: Mapping[str, Sequence[str]]) -> "FieldNames":
-        """Compile words, given as patterns for every field."""
-        pairs = [(field, word) for field, found in words.items() for word in found]
-        pairs.sort(key=lambda pair: -len(pair[1]))
-        return cls(
-            _compiled("|".join(word for _, word in pairs) or "(?!)"),
-            tuple((field, _compiled(word)) for field, word in pairs),
-        )
-
-    def find(self, text: str) -> Iterator[FieldMatch]:
-        """Yield the names of fields in a text, in order and apart from each other."""
-        for match in self.any_word.finditer(text):
-            if not _goes_on(text[: match.start()], match[0]) and not _goes_on(
-                match[0], text[match.end() :]
-            ):
-                field = next(name for name, word in self.by_field if word.fullmatch(match[0]))
-                yield FieldMatch(field, match.start(), match.end())
-
-
-def _goes_on(left: str, right: str) -> bool:
-    """Tell whether a Latin word goes on from one text to the next."""
-    return bool(left and right) and all(c.isascii() and c.isalpha() for c in left[-1] + right[0])
-
-
-def _field_names(words: object) -> object:
-    return FieldNames.of(words) if isinstance(words, dict) else words
-
-
-FieldWords = Annotated[FieldNames, BeforeValidator(_field_names)]
 
 
 class _Part(BaseModel):
@@ -132,9 +35,9 @@ class _Part(BaseModel):
 class Command(_Part):
     """The words for an intent: as the whole message, at the start of a clause, or anywhere."""
 
-    whole: Words = _NONE
-    head: Words = _NONE
-    inside: Words = _NONE
+    whole: Words = NOTHING
+    head: Words = NOTHING
+    inside: Words = NOTHING
 
 
 class Signals(_Part):
@@ -163,10 +66,40 @@ class Filler(_Part):
     trailing: Words
 
 
+class Grammar(_Part):
+    """Small words that structure a sentence.
+
+    `introduces` stands between the name of a section and its content; `copula` between a field and
+    its value, some words apart; `links` at the end of a value, before the next one; `no_value`
+    where a value would begin, when it is none. `section_before` and `section_after` stand around
+    a section that something is added to or taken from, `entry` and `field_before` before an entry
+    and a field. `original` is the value before a change, `joint` what joins commands,
+    `object_first` how a command begins that names its object before its verb. `graded` may stand
+    beside a grade, `graded_lead` before and `graded_name` between it and the name.
+    """
+
+    introduces: Words
+    copula: Words
+    links: Words
+    no_value: Words
+    section_before: Words
+    section_after: Words
+    entry: Words
+    field_before: Words
+    original: Words
+    joint: Words
+    object_first: Words
+    graded: Words
+    graded_lead: Words
+    graded_name: Words
+    numbers: Mapping[str, int]
+
+
 class References(_Part):
-    """How people point at an entry; `whole` means the whole resume."""
+    """How people point at an entry; `number` is one alone, `whole` means the whole resume."""
 
     ordinal: Forms
+    number: Words
     every: Words
     filler: Filler
     whole: Words
@@ -199,7 +132,7 @@ class SectionWords(_Part):
     nouns: Words
     labels: FieldWords
     asks: FieldWords = FieldNames()
-    states: Words = _NONE
+    states: Words = NOTHING
     frames: Forms = ()
     looks: Mapping[str, Words] = {}
 
@@ -225,6 +158,7 @@ class Vocabulary(_Part):
     commands: Mapping[str, Command]
     connectors: Connectors
     references: References
+    grammar: Grammar
     time: TimeWords
     sections: Mapping[Section, SectionWords]
     grades: Words
@@ -240,6 +174,8 @@ def vocabulary() -> Vocabulary:
     for language in LANGUAGES:
         content = _read(f"{language}.yaml")
         whole_words = content.pop("whole_words")
+        for name, pattern in content.pop("abbreviations", {}).items():
+            content = _replaced(content, f"<{name}>", pattern)
         _merge(merged, dict(_prepared(content, whole_words=whole_words)))
     return Vocabulary.model_validate(_with_nouns(merged))
 
@@ -268,7 +204,9 @@ def _read(name: str) -> Any:
 def _prepared(content: dict[Any, Any], *, whole_words: bool) -> Iterator[tuple[Any, Any]]:
     """Give every word its boundaries and every context its end."""
     for key, value in content.items():
-        if isinstance(value, dict):
+        if key == "numbers":
+            yield key, value
+        elif isinstance(value, dict):
             whole = whole_words and key not in ("labels", "asks")
             yield key, dict(_prepared(value, whole_words=whole))
         elif isinstance(value, str | list):
@@ -284,8 +222,10 @@ def _merge(into: dict[Any, Any], content: Mapping[Any, Any]) -> None:
     for key, value in content.items():
         if isinstance(value, dict):
             _merge(into.setdefault(key, {}), value)
-        else:
+        elif isinstance(value, list):
             into[key] = into.get(key, []) + value
+        else:
+            into[key] = value
 
 
 def _with_nouns(content: Mapping[Any, Any]) -> dict[Any, Any]:
@@ -299,4 +239,6 @@ def _replaced(value: Any, abbreviation: str, expansion: str) -> Any:
         return value.replace(abbreviation, expansion)
     if isinstance(value, list):
         return [_replaced(item, abbreviation, expansion) for item in value]
+    if not isinstance(value, dict):
+        return value
     return {key: _replaced(item, abbreviation, expansion) for key, item in value.items()}

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import date
 from functools import cache
 
-from mcp_tools.resume import DATE_PATTERN, InvalidDateError, iso_date
+from mcp_tools.resume import DATE_PATTERN, MONTHS, InvalidDateError, iso_date
 
 from .tokens import Role, When
 from .vocabulary import vocabulary
@@ -25,11 +25,9 @@ _SHORT_YEARS = re.compile(
     r"(?<!\d)((?:19|20)\d\d)\s*(?:-|–|—|~|到|至)\s*(\d\d)(?:年)?(?![\d./月-])"
 )
 _MONTH = re.compile(
-    r"(?<![\d年])(?P<number>\d{1,2})月份?|(?<![a-z])(?P<word>jan|feb|mar|apr|may|jun|jul|aug|sep|oct"
-    r"|nov|dec)(?:[a-z]*)\.?(?![a-z])",
+    rf"(?<![\d年])(?P<number>\d{{1,2}})月份?|(?<![a-z])(?P<word>{'|'.join(MONTHS)})[a-z]*\.?(?![a-z])",
     re.IGNORECASE,
 )
-_WORDS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 
 
 def find_whens(text: str, *, today: date) -> list[When]:
@@ -84,7 +82,7 @@ def _relative(match: re.Match[str], today: date) -> str | None:
 
 def _month_number(match: re.Match[str]) -> str | None:
     if match["word"]:
-        return f"{_WORDS.index(match['word'].lower()) + 1:02d}"
+        return f"{MONTHS.index(match['word'].lower()) + 1:02d}"
     number = int(match["number"])
     return f"{number:02d}" if 1 <= number <= 12 else None
 

@@ -1,0 +1,84 @@
+"""The new values in a message that changes something, and the fields that they belong to."""
+
+from dataclasses import dataclass
+
+from mcp_tools.resume import field_kind, is_present
+
+from .canvas import Canvas
+from .fields import Fields, put_when, put_words, take_frames, take_tokens
+from .labelled import Label, find_labelled, value_end
+from .listed import grade_of
+from .vocabulary import section_facts, vocabulary
+
+
+@dataclass(frozen=True, slots=True)
+class Connector:
+    """The words at `begin:stop` that stand between what is changed and its new value."""
+
+    begin: int
+    stop: int
+
+
+def assign(
+    fields: Fields, canvas: Canvas, labels: list[Label], connector: Connector | None
+) -> str | None:
+    """Put every new value under its field; return one whose field nothing tells.
+
+    `labels` are the names of fields before the connector; the last one is what is changed.
+    """
+    words: str | None = None
+    found = list(find_labelled(canvas, fields.section, changing=True))
+    if connector:
+        found = [item for item in found if item.begin >= connector.stop]
+        limit = found[0].begin if found else len(canvas.text)
+        words = _assign_first(fields, canvas, labels, connector, limit)
+    for item in found:
+        put_words(fields, canvas, item.field, item.value, item.stop)
+        canvas.take(item.begin, item.stop)
+    if not connector:
+        take_tokens(fields, canvas)
+        _take_trailing_grade(fields, canvas)
+    if fields.section == "basics":
+        take_frames(fields, canvas)
+    if connector and words and not fields.data and not fields.problems:
+        return _put_bare(fields, canvas, connector, words)
+    return words
+
+
+def _assign_first(
+    fields: Fields, canvas: Canvas, labels: list[Label], connector: Connector, limit: int
+) -> str | None:
+    """Put the value behind the connector under the field before it, or return it."""
+    name = labels[-1].field if labels else ""
+    stop = value_end(canvas, fields.section, name, connector.stop, limit)
+    words = canvas.value(connector.stop, stop)
+    if name:
+        put_words(fields, canvas, name, connector.stop, stop)
+    canvas.take(connector.begin, stop)
+    return None if name else words
+
+
+def _take_trailing_grade(fields: Fields, canvas: Canvas) -> None:
+    """Understand "make French native": a grade that ends the message without a connection."""
+    grade = section_facts()[fields.section].grade
+    found = list(vocabulary().grades.finditer(canvas.text)) if grade else []
+    if grade and found and not canvas.text[found[-1].end() :].strip():
+        fields.put(grade, canvas.value(*found[-1].span()))
+        canvas.take(*found[-1].span())
+
+
+def _put_bare(fields: Fields, canvas: Canvas, connector: Connector, words: str) -> str | None:
+    """Put a value under the field that its form tells; return it if none does."""
+    token = canvas.message.token_at(connector.stop)
+    grade = section_facts()[fields.section].grade
+    if token and token.when and field_kind(fields.section, fields.facts.date or "startDate"):
+        put_when(fields, token.when, token.text)
+    elif token and token.kind in ("email", "phone", "url"):
+        fields.put(token.kind, token.text)
+    elif is_present(words) and field_kind(fields.section, "endDate"):
+        fields.data["endDate"] = None
+    elif grade and (level := grade_of(words)):
+        fields.put(grade, level)
+    else:
+        return words
+    return None

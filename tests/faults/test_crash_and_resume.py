@@ -1,0 +1,215 @@
+"""A process is killed in the middle of a turn; another one goes on with it to its answer."""
+
+import asyncio
+import os
+import queue
+import signal
+import subprocess
+import sys
+import threading
+import uuid
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from google.adk.events import Event
+from google.adk.models.llm_request import LlmRequest
+
+from oda.agent.oda_agent import OdaAgent
+from oda.agent.outcome import outcome_of
+from oda.agent.resume import is_user_message, text_of
+from tests.support import crashing_turn as crashing
+from tests.support.crashing_turn import POINTS, ROOTS, Cast, Ended, Plan, Point, Reached, Root
+from tests.support.transcript import unpaired_calls
+
+PATIENCE_S = 30.0
+REPOSITORY = Path(__file__).parents[2]
+
+IN_TOOL: tuple[Point, ...] = ("before_effect", "after_effect")
+EFFECTS_BEFORE = {"after_effect": 1, "result_stored": 1, "answer_stored": 1}
+MODEL_CALLS_AFTER = {"message_stored": 2, "answer_stored": 0}
+
+every_root = pytest.mark.parametrize("root", ROOTS)
+
+
+class Processes:
+    """Runs plans in processes and kills them."""
+
+    def __init__(self) -> None:
+        self._program = subprocess.Popen(
+            [sys.executable, "-m", crashing.__name__],
+            cwd=REPOSITORY,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        self._lines: queue.Queue[str] = queue.Queue()
+        self._reader = threading.Thread(target=self._read)
+        self._reader.start()
+
+    def die(self, plan: Plan) -> str:
+        """Run the plan, kill its process at the point; the id of the turn that was cut off."""
+        assert self._program.stdin is not None
+        print(plan.model_dump_json(), file=self._program.stdin, flush=True)
+        reached = Reached.model_validate_json(self._lines.get(timeout=PATIENCE_S))
+        os.kill(reached.pid, signal.SIGKILL)
+        ended = Ended.model_validate_json(self._lines.get(timeout=PATIENCE_S))
+        assert ended.signal == signal.SIGKILL
+        return reached.invocation_id
+
+    def close(self) -> None:
+        self._program.kill()
+        self._program.wait(PATIENCE_S)
+        self._reader.join(PATIENCE_S)
+
+    def _read(self) -> None:
+        assert self._program.stdout is not None
+        for line in self._program.stdout:
+            self._lines.put(line)
+
+
+@pytest.fixture(scope="module")
+def processes() -> Iterator[Processes]:
+    running = Processes()
+    yield running
+    running.close()
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+def database(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    if request.param == "postgres":
+        return str(request.getfixturevalue("postgres_url"))
+    return f"sqlite:///{tmp_path / 'sessions.db'}"
+
+
+@dataclass(frozen=True)
+class Aftermath:
+    """What a new process saw when it went on with the turn and then took a next message."""
+
+    invocation_id: str
+    cast: Cast
+    effects: Sequence[str]
+    requests: Sequence[LlmRequest]
+    """To the model that books, while the turn went on."""
+    yielded: Sequence[Event]
+    yielded_again: Sequence[Event]
+    """By going on once more."""
+    yielded_next: Sequence[Event]
+    stored: Sequence[Event]
+
+
+async def aftermath(processes: Processes, plan: Plan) -> Aftermath:
+    invocation_id = await asyncio.to_thread(processes.die, plan)
+    cast = Cast(plan, _pass)
+    async with asyncio.timeout(PATIENCE_S), crashing.agent_of(plan, cast) as agent:
+        yielded = [event async for event in agent.resume(invocation_id)]
+        requests = cast.booking.requests
+        again = [event async for event in agent.resume(invocation_id)]
+        following = [event async for event in agent.run_async(crashing.NEXT_MESSAGE)]
+        stored = await _stored(agent)
+    effects = plan.effects.read_text().splitlines() if plan.effects.exists() else []
+    return Aftermath(invocation_id, cast, effects, requests, yielded, again, following, stored)
+
+
+async def _pass(point: Point) -> None:
+    """Nothing stops here."""
+
+
+async def _stored(agent: OdaAgent) -> list[Event]:
+    session = await agent.runner.session_service.get_session(
+        app_name=crashing.APP, user_id=crashing.USER, session_id=agent.session_id
+    )
+    assert session is not None
+    return session.events
+
+
+def plan_of(
+    database: str, tmp_path: Path, root: Root, point: Point, *, idempotent: bool = False
+) -> Plan:
+    return Plan(
+        root=root,
+        point=point,
+        database=database,
+        session_id=uuid.uuid4().hex,
+        effects=tmp_path / "effects",
+        idempotent=idempotent,
+    )
+
+
+def told(request: LlmRequest) -> list[str]:
+    """The states of tool results in a request, `booked` for a good one."""
+    responses = [
+        part.function_response.response or {}
+        for content in request.contents
+        for part in content.parts or ()
+        if part.function_response
+    ]
+    return [str(response.get("status", next(iter(response)))) for response in responses]
+
+
+@every_root
+@pytest.mark.parametrize("point", POINTS)
+async def test_turn_of_a_killed_process_goes_on_to_its_answer(
+    processes: Processes, database: str, tmp_path: Path, root: Root, point: Point
+) -> None:
+    plan = plan_of(database, tmp_path, root, point)
+    seen = await aftermath(processes, plan)
+
+    outcome = outcome_of(seen.yielded)
+    assert (outcome.status, outcome.reply) == ("succeeded", crashing.ANSWER)
+    assert outcome_of(seen.yielded_again) == outcome
+
+    messages = [text_of(event) for event in seen.stored if is_user_message(event)]
+    assert messages == [crashing.MESSAGE, crashing.NEXT_MESSAGE]
+    answers = [text_of(event) for event in seen.stored if event.author == "booker"]
+    assert answers.count(crashing.ANSWER) == 1
+    assert seen.stored[0].invocation_id == seen.invocation_id
+
+    expected = 1 if point not in IN_TOOL else EFFECTS_BEFORE.get(point, 0)
+    assert len(seen.effects) == expected
+    assert len(seen.requests) == MODEL_CALLS_AFTER.get(point, 1)
+    assert [unpaired_calls(request) for request in seen.requests] == [[]] * len(seen.requests)
+
+    following = outcome_of(seen.yielded_next)
+    assert (following.status, following.reply) == ("succeeded", crashing.NEXT_ANSWER)
+
+
+@every_root
+@pytest.mark.parametrize("point", IN_TOOL)
+async def test_tool_that_was_running_is_not_repeated_and_the_model_is_told(
+    processes: Processes, database: str, tmp_path: Path, root: Root, point: Point
+) -> None:
+    seen = await aftermath(processes, plan_of(database, tmp_path, root, point))
+    assert len(seen.effects) == EFFECTS_BEFORE.get(point, 0)
+    assert told(seen.requests[0]) == ["outcome_unknown"]
+
+
+@every_root
+@pytest.mark.parametrize("point", IN_TOOL)
+async def test_idempotent_tool_that_was_running_is_repeated_once_under_its_key(
+    processes: Processes, database: str, tmp_path: Path, root: Root, point: Point
+) -> None:
+    seen = await aftermath(processes, plan_of(database, tmp_path, root, point, idempotent=True))
+    assert outcome_of(seen.yielded).reply == crashing.ANSWER
+    assert len(seen.effects) == EFFECTS_BEFORE.get(point, 0) + 1
+    assert len(set(seen.effects)) == 1
+    assert seen.effects[0].startswith(f"{seen.invocation_id}:")
+    assert told(seen.requests[-1])[-1] == "booked"
+    assert "outcome_unknown" not in told(seen.requests[-1])
+
+
+@pytest.mark.parametrize("root", ["sequential", "graph"])
+@pytest.mark.parametrize("point", POINTS)
+async def test_agent_that_had_answered_before_the_crash_is_not_asked_again(
+    processes: Processes, tmp_path: Path, root: Root, point: Point
+) -> None:
+    database = f"sqlite:///{tmp_path / 'sessions.db'}"
+    seen = await aftermath(processes, plan_of(database, tmp_path, root, point))
+    in_first_turn = [
+        event
+        for event in seen.stored
+        if event.author == "clerk" and event.invocation_id == seen.invocation_id
+    ]
+    assert sum(bool(text_of(event)) for event in in_first_turn) == 1
+    assert len(seen.cast.noting.requests) == (2 if point == "message_stored" else 1)

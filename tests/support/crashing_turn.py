@@ -1,0 +1,169 @@
+"""Turns in processes of their own, each of which stops at a given point until it is killed.
+
+As a program it forks one process for each plan that comes on stdin, since starting Python and
+importing ADK takes seconds. It writes a line when the process has reached its point, and one when
+the process has ended. All lines are JSON.
+"""
+
+import asyncio
+import os
+import sys
+import warnings
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from google.adk.agents.llm_agent import LlmAgent
+from google.adk.agents.sequential_agent import SequentialAgent
+from google.adk.apps import App
+from google.adk.runners import Runner
+from google.adk.sessions import DatabaseSessionService
+from google.adk.tools.tool_context import ToolContext
+from google.adk.workflow import START, Workflow
+from pydantic import BaseModel
+
+from oda import idempotency_key, idempotent
+from oda.agent.oda_agent import OdaAgent
+from oda.agent.resume import is_answer
+from oda.session.services import database_engine
+from oda.testing import FakeClock, ScriptedModel
+from oda.testing.script import Call, Echo, Match, Text, ToolCalls
+
+APP, USER = "travel", "user"
+MESSAGE, ANSWER = "Book a journey to Rome.", "It is booked."
+NEXT_MESSAGE, NEXT_ANSWER = "Thanks!", "You are welcome."
+
+Root = Literal["llm", "sequential", "graph"]
+Point = Literal["message_stored", "before_effect", "after_effect", "result_stored", "answer_stored"]
+ROOTS: tuple[Root, ...] = get_args(Root)
+POINTS: tuple[Point, ...] = get_args(Point)
+
+Arrive = Callable[[Point], Awaitable[None]]
+"""Called at each point of a turn."""
+
+
+class Plan(BaseModel, frozen=True):
+    """What is run, and where it stops."""
+
+    root: Root
+    point: Point
+    database: str
+    session_id: str
+    effects: Path
+    """Gets a line, the idempotency key, for each effect of the tool."""
+    idempotent: bool = False
+
+
+class Reached(BaseModel, frozen=True):
+    """The process has come to its point and waits."""
+
+    pid: int
+    invocation_id: str
+
+
+class Ended(BaseModel, frozen=True):
+    """The process is gone."""
+
+    signal: int
+
+
+class Cast:
+    """The agents of a plan: one that notes what is said, if the root has two, and one that books."""
+
+    def __init__(self, plan: Plan, arrive: Arrive) -> None:
+        self._arrive = arrive
+        self._waits: Point = "message_stored"
+        self.noting = ScriptedModel(
+            default=Echo(prefix="Noted: ", times=None, delay_s=1), sleep=self._model_called
+        )
+        self.booking = ScriptedModel(
+            steps=(
+                Text(text=NEXT_ANSWER, match=Match(last_user=NEXT_MESSAGE), times=None),
+                Text(text=ANSWER, match=Match(after_tool=True), times=None, delay_s=1),
+                ToolCalls(calls=(Call(name="book", args={"city": "Rome"}),), delay_s=1),
+            ),
+            sleep=self._model_called,
+        )
+        self.app = App(name=APP, root_agent=self._root(plan))
+        self._effects = plan.effects
+
+    async def _model_called(self, _: float) -> None:
+        await self._arrive(self._waits)
+
+    def _root(self, plan: Plan) -> Any:
+        tool = idempotent(self._tool()) if plan.idempotent else self._tool()
+        booker = LlmAgent(name="booker", model=self.booking, tools=[tool])
+        if plan.root == "llm":
+            return booker
+        clerk = LlmAgent(name="clerk", model=self.noting)
+        if plan.root == "graph":
+            return Workflow(name="root", edges=[(START, clerk, booker)])
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)
+            return SequentialAgent(name="root", sub_agents=[clerk, booker])
+
+    def _tool(self) -> Callable[..., Awaitable[dict[str, str]]]:
+        async def book(city: str, tool_context: ToolContext) -> dict[str, str]:
+            """Book a journey to a city."""
+            await self._arrive("before_effect")
+            with self._effects.open("a") as file:
+                file.write(f"{idempotency_key(tool_context)}\n")
+            await self._arrive("after_effect")
+            self._waits = "result_stored"
+            return {"booked": city}
+
+        return book
+
+
+@asynccontextmanager
+async def agent_of(plan: Plan, cast: Cast) -> AsyncIterator[OdaAgent]:
+    """An agent on the plan's database, whose tables exist."""
+    engine = database_engine(plan.database)
+    try:
+        service = DatabaseSessionService(db_engine=engine)
+        await service.prepare_tables()
+        runner = Runner(app=cast.app, session_service=service)
+        yield OdaAgent(runner, APP, USER, plan.session_id, clock=FakeClock())
+    finally:
+        await engine.dispose()
+
+
+async def run(plan: Plan) -> None:
+    """Run a turn in a new session up to the plan's point, and stay there."""
+    agent: OdaAgent
+
+    async def arrive(point: Point) -> None:
+        if point == plan.point:
+            _say(Reached(pid=os.getpid(), invocation_id=agent.last_turn.invocation_id))
+            await asyncio.Event().wait()
+
+    async with agent_of(plan, Cast(plan, arrive)) as agent:
+        await agent.runner.session_service.create_session(
+            app_name=APP, user_id=USER, session_id=plan.session_id
+        )
+        async for event in agent.run_async(MESSAGE):
+            if event.author == "booker" and is_answer(event):
+                await arrive("answer_stored")
+
+
+def _say(line: Reached | Ended) -> None:
+    print(line.model_dump_json(), flush=True)
+
+
+def main() -> None:
+    for line in sys.stdin:
+        plan = Plan.model_validate_json(line)
+        pid = os.fork()
+        if pid == 0:
+            try:
+                asyncio.run(run(plan))
+            finally:
+                sys.stderr.flush()
+                os._exit(1)
+        _, status = os.waitpid(pid, 0)
+        _say(Ended(signal=os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0))
+
+
+if __name__ == "__main__":
+    main()
