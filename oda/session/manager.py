@@ -2,6 +2,7 @@
 
 import asyncio
 import base64
+import itertools
 import json
 import uuid
 from collections import OrderedDict
@@ -171,8 +172,8 @@ class OdaSessionManager:
     async def expire(self) -> int:
         """Drop the live objects that have been unused for too long; returns how many."""
         limit = self._clock.now() - self._settings.idle_timeout_s
-        old = [key for key, (_, used) in self._live.items() if used < limit]
-        return await self._drop(old)
+        old = itertools.takewhile(lambda entry: entry[1][1] < limit, self._live.items())
+        return await self._drop([key for key, _ in old])
 
     async def close(self) -> None:
         """Close all live sessions."""

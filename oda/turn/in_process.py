@@ -1,6 +1,7 @@
 """The engine that runs turns in this process, each in a task that no client's connection owns."""
 
 import asyncio
+import itertools
 import uuid
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
@@ -265,8 +266,9 @@ class InProcessEngine:
             running.log.append("turn", running.turn)
 
     def _forget_old(self) -> None:
-        ended = [turn_id for turn_id, running in self._turns.items() if running.turn.ended]
-        for turn_id in ended[: max(0, len(ended) - self._kept)]:
+        surplus = len(self._turns) - self._kept
+        ended = (turn_id for turn_id, running in self._turns.items() if running.turn.ended)
+        for turn_id in list(itertools.islice(ended, max(0, surplus))):
             del self._turns[turn_id]
 
     def _find(self, turn_id: str, user_id: str | None) -> _Running:

@@ -20,15 +20,11 @@ from oda.agent.oda_agent import OdaAgent
 from oda.agent.outcome import outcome_of
 from oda.agent.resume import is_user_message, text_of
 from tests.support import crashing_turn as crashing
-from tests.support.crashing_turn import POINTS, ROOTS, Cast, Ended, Plan, Point, Reached, Root
+from tests.support.crashing_turn import ROOTS, Cast, Ended, Plan, Point, Reached, Root
 from tests.support.transcript import unpaired_calls
 
 PATIENCE_S = 30.0
 REPOSITORY = Path(__file__).parents[2]
-
-IN_TOOL: tuple[Point, ...] = ("before_effect", "after_effect")
-EFFECTS_BEFORE = {"after_effect": 1, "result_stored": 1, "answer_stored": 1}
-MODEL_CALLS_AFTER = {"message_stored": 2, "answer_stored": 0}
 
 every_root = pytest.mark.parametrize("root", ROOTS)
 
@@ -87,8 +83,8 @@ def database(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 class Aftermath:
     """What a new process saw when it went on with the turn and then took a next message."""
 
+    root: Root
     invocation_id: str
-    cast: Cast
     effects: Sequence[str]
     requests: Sequence[LlmRequest]
     """To the model that books, while the turn went on."""
@@ -109,7 +105,7 @@ async def aftermath(processes: Processes, plan: Plan) -> Aftermath:
         following = [event async for event in agent.run_async(crashing.NEXT_MESSAGE)]
         stored = await _stored(agent)
     effects = plan.effects.read_text().splitlines() if plan.effects.exists() else []
-    return Aftermath(invocation_id, cast, effects, requests, yielded, again, following, stored)
+    return Aftermath(plan.root, invocation_id, effects, requests, yielded, again, following, stored)
 
 
 async def _pass(point: Point) -> None:
@@ -148,68 +144,65 @@ def told(request: LlmRequest) -> list[str]:
     return [str(response.get("status", next(iter(response)))) for response in responses]
 
 
-@every_root
-@pytest.mark.parametrize("point", POINTS)
-async def test_turn_of_a_killed_process_goes_on_to_its_answer(
-    processes: Processes, database: str, tmp_path: Path, root: Root, point: Point
-) -> None:
-    plan = plan_of(database, tmp_path, root, point)
-    seen = await aftermath(processes, plan)
-
+def assert_all_is_well(seen: Aftermath) -> None:
+    """What holds wherever the process died."""
     outcome = outcome_of(seen.yielded)
     assert (outcome.status, outcome.reply) == ("succeeded", crashing.ANSWER)
     assert outcome_of(seen.yielded_again) == outcome
-
-    messages = [text_of(event) for event in seen.stored if is_user_message(event)]
-    assert messages == [crashing.MESSAGE, crashing.NEXT_MESSAGE]
-    answers = [text_of(event) for event in seen.stored if event.author == "booker"]
-    assert answers.count(crashing.ANSWER) == 1
-    assert seen.stored[0].invocation_id == seen.invocation_id
-
-    expected = 1 if point not in IN_TOOL else EFFECTS_BEFORE.get(point, 0)
-    assert len(seen.effects) == expected
-    assert len(seen.requests) == MODEL_CALLS_AFTER.get(point, 1)
-    assert [unpaired_calls(request) for request in seen.requests] == [[]] * len(seen.requests)
-
     following = outcome_of(seen.yielded_next)
     assert (following.status, following.reply) == ("succeeded", crashing.NEXT_ANSWER)
 
+    assert seen.stored[0].invocation_id == seen.invocation_id
+    messages = [text_of(event) for event in seen.stored if is_user_message(event)]
+    assert messages == [crashing.MESSAGE, crashing.NEXT_MESSAGE]
+    assert said(seen, "booker") == [crashing.ANSWER]
+    assert len(said(seen, "clerk")) == (0 if seen.root == "llm" else 1)
+    assert [unpaired_calls(request) for request in seen.requests] == [[]] * len(seen.requests)
+
+
+def said(seen: Aftermath, author: str) -> list[str]:
+    """The texts of an agent that are stored of the turn that was cut off."""
+    return [
+        text_of(event)
+        for event in seen.stored
+        if event.invocation_id == seen.invocation_id and event.author == author and text_of(event)
+    ]
+
 
 @every_root
-@pytest.mark.parametrize("point", IN_TOOL)
-async def test_tool_that_was_running_is_not_repeated_and_the_model_is_told(
-    processes: Processes, database: str, tmp_path: Path, root: Root, point: Point
+@pytest.mark.parametrize(
+    ("point", "requests"), [("message_stored", 2), ("result_stored", 1), ("answer_stored", 0)]
+)
+async def test_turn_of_a_killed_process_goes_on_to_its_answer_and_repeats_nothing(
+    processes: Processes, database: str, tmp_path: Path, root: Root, point: Point, requests: int
 ) -> None:
     seen = await aftermath(processes, plan_of(database, tmp_path, root, point))
-    assert len(seen.effects) == EFFECTS_BEFORE.get(point, 0)
-    assert told(seen.requests[0]) == ["outcome_unknown"]
+    assert_all_is_well(seen)
+    assert len(seen.effects) == 1
+    assert len(seen.requests) == requests
+    assert "outcome_unknown" not in [state for one in seen.requests for state in told(one)]
 
 
 @every_root
-@pytest.mark.parametrize("point", IN_TOOL)
-async def test_idempotent_tool_that_was_running_is_repeated_once_under_its_key(
-    processes: Processes, database: str, tmp_path: Path, root: Root, point: Point
+@pytest.mark.parametrize(("point", "effects"), [("before_effect", 0), ("after_effect", 1)])
+async def test_tool_that_was_running_is_not_repeated_and_the_model_is_told(
+    processes: Processes, database: str, tmp_path: Path, root: Root, point: Point, effects: int
 ) -> None:
-    seen = await aftermath(processes, plan_of(database, tmp_path, root, point, idempotent=True))
-    assert outcome_of(seen.yielded).reply == crashing.ANSWER
-    assert len(seen.effects) == EFFECTS_BEFORE.get(point, 0) + 1
+    seen = await aftermath(processes, plan_of(database, tmp_path, root, point))
+    assert_all_is_well(seen)
+    assert len(seen.effects) == effects
+    assert [told(request) for request in seen.requests] == [["outcome_unknown"]]
+
+
+@every_root
+@pytest.mark.parametrize(("point", "effects"), [("before_effect", 1), ("after_effect", 2)])
+async def test_idempotent_tool_that_was_running_is_repeated_once_under_its_key(
+    processes: Processes, database: str, tmp_path: Path, root: Root, point: Point, effects: int
+) -> None:
+    plan = plan_of(database, tmp_path, root, point, idempotent=True)
+    seen = await aftermath(processes, plan)
+    assert_all_is_well(seen)
+    assert len(seen.effects) == effects
     assert len(set(seen.effects)) == 1
     assert seen.effects[0].startswith(f"{seen.invocation_id}:")
-    assert told(seen.requests[-1])[-1] == "booked"
-    assert "outcome_unknown" not in told(seen.requests[-1])
-
-
-@pytest.mark.parametrize("root", ["sequential", "graph"])
-@pytest.mark.parametrize("point", POINTS)
-async def test_agent_that_had_answered_before_the_crash_is_not_asked_again(
-    processes: Processes, tmp_path: Path, root: Root, point: Point
-) -> None:
-    database = f"sqlite:///{tmp_path / 'sessions.db'}"
-    seen = await aftermath(processes, plan_of(database, tmp_path, root, point))
-    in_first_turn = [
-        event
-        for event in seen.stored
-        if event.author == "clerk" and event.invocation_id == seen.invocation_id
-    ]
-    assert sum(bool(text_of(event)) for event in in_first_turn) == 1
-    assert len(seen.cast.noting.requests) == (2 if point == "message_stored" else 1)
+    assert [told(request)[-1] for request in seen.requests] == ["booked"]

@@ -37,7 +37,6 @@ NEXT_MESSAGE, NEXT_ANSWER = "Thanks!", "You are welcome."
 Root = Literal["llm", "sequential", "graph"]
 Point = Literal["message_stored", "before_effect", "after_effect", "result_stored", "answer_stored"]
 ROOTS: tuple[Root, ...] = get_args(Root)
-POINTS: tuple[Point, ...] = get_args(Point)
 
 Arrive = Callable[[Point], Awaitable[None]]
 """Called at each point of a turn."""
@@ -69,7 +68,7 @@ class Ended(BaseModel, frozen=True):
 
 
 class Cast:
-    """The agents of a plan: one that notes what is said, if the root has two, and one that books."""
+    """The agents of a plan: one that books, and before it, if there are two, one that takes notes."""
 
     def __init__(self, plan: Plan, arrive: Arrive) -> None:
         self._arrive = arrive
@@ -135,7 +134,8 @@ async def run(plan: Plan) -> None:
 
     async def arrive(point: Point) -> None:
         if point == plan.point:
-            _say(Reached(pid=os.getpid(), invocation_id=agent.last_turn.invocation_id))
+            invocation_id = agent.get_agent_info()["invocation_id"]
+            _say(Reached(pid=os.getpid(), invocation_id=invocation_id))
             await asyncio.Event().wait()
 
     async with agent_of(plan, Cast(plan, arrive)) as agent:

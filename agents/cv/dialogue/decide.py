@@ -22,6 +22,7 @@ from .plan import addition, after, basics_calls, edit_call, entry_calls, read_ca
 from .resolve import Found, Missing, Several, resolve
 from .understanding.additions import missing_fields
 from .understanding.compound import split_commands
+from .understanding.message import language_of
 from .understanding.outline import Outline, Place
 from .understanding.recognition import Asked, Intent, Recognition
 from .understanding.recognizer import IntentRecognizer
@@ -55,13 +56,16 @@ def warm_up() -> None:
 
 def decide(text: str, situation: Situation) -> Outcome:
     """Decide what a message leads to."""
+    if len(text) > LONGEST_FOR_RULES:
+        said = Recognition(language=language_of(text))
+        return Outcome(Defer("long"), said, situation.pending, said.language or situation.language)
     return _decide_compound(text, situation) or _decide_one(text, situation)
 
 
 def _decide_compound(text: str, situation: Situation) -> Outcome | None:
     """Decide on several commands in one message, if every part of it can be carried out."""
     parts = split_commands(text)
-    if len(parts) < 2 or len(text) > LONGEST_FOR_RULES:
+    if len(parts) < 2:
         return None
     calls: list[ToolCall] = []
     outcomes: list[Outcome] = []
@@ -120,8 +124,6 @@ def _decided(
         return (Say("dropped"), pending[:-1]) if pending else (Say("nothing_pending"), pending)
     if said.signal:
         return Say(said.signal), pending
-    if len(text) > LONGEST_FOR_RULES:
-        return Defer("long"), pending
     if said.creative:
         return Defer("creative"), pending
     if said.intent is Intent.UNDO:

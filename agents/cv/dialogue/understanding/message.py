@@ -85,7 +85,7 @@ def prepare(raw: str, *, today: date) -> Message:
     plain = _STOP.sub("。", raw.translate(_FULL_WIDTH))
     tokens = _find_tokens(plain, today=today)
     text = vocabulary().noise.sub(lambda match: " " * len(match[0]), mask(plain, tokens))
-    return Message(raw=raw, text=text, tokens=tokens, language=_language(mask(plain, tokens)))
+    return Message(raw=raw, text=text, tokens=tokens, language=language_of(mask(plain, tokens)))
 
 
 def _find_tokens(text: str, *, today: date) -> tuple[Token, ...]:
@@ -102,7 +102,7 @@ def _find_tokens(text: str, *, today: date) -> tuple[Token, ...]:
     return tuple(sorted(tokens, key=lambda token: token.begin))
 
 
-def _language(text: str) -> Language | None:
+def language_of(text: str) -> Language | None:
     """Tell in which language somebody speaks; `None` when only names and numbers are there."""
     spoken = vocabulary().spoken
     chinese, english = len(spoken["zh"].findall(text)), len(spoken["en"].findall(text))
