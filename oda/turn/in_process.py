@@ -195,6 +195,8 @@ class InProcessEngine:
         await asyncio.sleep(0)
 
     async def _run(self, running: _Running, submission: Submission, place: Place) -> None:
+        begun_after = running.log.last
+
         def started(agent: OdaAgent) -> None:
             running.agent = agent
             self._change(
@@ -233,12 +235,12 @@ class InProcessEngine:
                 ),
             )
         else:
-            self._finish(running)
+            self._finish(running, begun_after)
         finally:
             self._forget_old()
 
-    def _finish(self, running: _Running) -> None:
-        outcome = outcome_of(running.log.events())
+    def _finish(self, running: _Running, begun_after: int) -> None:
+        outcome = outcome_of(running.log.events(begun_after))
         self._end(
             running,
             outcome.status,

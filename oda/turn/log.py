@@ -57,11 +57,11 @@ class TurnLog:
         """The entries with a number greater than `after`."""
         return self._entries[max(0, after) :]
 
-    def events(self) -> list[Event]:
-        """The ADK events, without partial texts."""
+    def events(self, after: int = 0) -> list[Event]:
+        """The ADK events with a number greater than `after`, without partial texts."""
         return [
             entry.data
-            for entry in self._entries
+            for entry in self.read(after)
             if isinstance(entry.data, Event) and not entry.data.partial
         ]
 

@@ -401,3 +401,41 @@ async def test_sessions_outlive_the_server(serve: Any, model: ModelServer) -> No
         "who am I?",
     ]
     assert (await second.client.get(session)).json()["turns"] == 2
+
+
+@pytest.mark.parametrize("approved", [True, False])
+async def test_a_turn_waits_for_a_person_and_goes_on_when_answered(
+    server: Any, model: ModelServer, approved: bool
+) -> None:
+    model.play([ToolCalls(calls=(Call(name="pay", args={"amount": 9}),)), Text(text="Settled.")])
+    session = await new_session(server.client)
+    waiting = (await say(server.client, session, "pay 9"))["turn"]
+    assert waiting["status"] == "waiting_input"
+    (asked,) = waiting["pending_input"]
+    assert asked["name"] == "adk_request_confirmation"
+    assert asked["args"]["originalFunctionCall"]["args"] == {"amount": 9}
+    turn = f"/v1/turns/{waiting['turn_id']}"
+    stranger = await server.client.post(
+        f"{turn}/input", json={"responses": [{"id": "other", "confirmed": True}]}
+    )
+    assert (stranger.status_code, stranger.json()["code"]) == (409, "conflict")
+    answer = await server.client.post(
+        f"{turn}/input", json={"responses": [{"id": asked["id"], "confirmed": approved}]}
+    )
+    settled = answer.json()
+    assert (settled["turn"]["status"], settled["reply"]) == ("succeeded", "Settled.")
+    results = [r.content for m in model.requests[-1].messages for r in m.tool_results]
+    assert ("paid" in results[-1]) is approved
+    twice = await server.client.post(
+        f"{turn}/input", json={"responses": [{"id": asked["id"], "confirmed": True}]}
+    )
+    assert twice.status_code == 409
+    frames = await stream(server.client, "GET", f"{turn}/events")
+    assert [number for number, _, _ in frames] == list(range(1, len(frames) + 1))
+
+
+async def test_a_waiting_turn_can_be_cancelled(server: Any, model: ModelServer) -> None:
+    model.play([ToolCalls(calls=(Call(name="pay", args={"amount": 9}),)), Text(text="Settled.")])
+    waiting = (await say(server.client, await new_session(server.client), "pay 9"))["turn"]
+    cancelled = await server.client.post(f"/v1/turns/{waiting['turn_id']}/cancel")
+    assert cancelled.json()["status"] == "cancelled"

@@ -3,6 +3,7 @@
 import asyncio
 
 from google.adk.agents import LlmAgent
+from google.adk.tools.function_tool import FunctionTool
 from google.adk.tools.tool_context import ToolContext
 
 from oda import configured_model
@@ -24,6 +25,11 @@ async def wait_for_ever() -> None:
     await asyncio.Event().wait()
 
 
+def pay(amount: int) -> dict[str, int]:
+    """Pay an amount, if a person approves."""
+    return {"paid": amount}
+
+
 negotiator = LlmAgent(
     name="negotiator", model=configured_model(), description="Haggles.", instruction="Haggle."
 )
@@ -33,6 +39,6 @@ root_agent = LlmAgent(
     model=configured_model(),
     description="Adds and divides.",
     instruction="Calculate with your tools.",
-    tools=[add, divide, wait_for_ever],
+    tools=[add, divide, wait_for_ever, FunctionTool(pay, require_confirmation=True)],
     sub_agents=[negotiator],
 )
