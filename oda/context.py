@@ -101,9 +101,9 @@ class OdaContext:
             self.mcp = await stack.enter_async_context(
                 McpConnections(self.configuration.current().mcp_servers, environ=os.environ)
             )
-            stack.enter_context(default_connections(self.mcp))
+            stack.enter_context(default_connections.set(self.mcp))
             self.models = Models(settings, current, self._clock)
-            stack.enter_context(default_models(self.models))
+            stack.enter_context(default_models.set(self.models))
             stack.push_async_callback(close_clients)
             self.definitions = Definitions(settings.agents_dir, current, self.mcp.toolset)
             self.agents = OdaAgentManager(

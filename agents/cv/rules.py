@@ -21,6 +21,8 @@ from .dialogue.decision import Act, Ask, Defer, Outcome, ToolCall, ToolName
 from .dialogue.pending import Pending, PendingEntry
 from .dialogue.phrases import phrase
 from .dialogue.reporting import ToolResult, report
+from .dialogue.understanding.message import language_of
+from .dialogue.understanding.recognition import Recognition
 from .memory import Memory, ReplyType, Turn
 
 ModelCallback = Callable[[CallbackContext, LlmRequest], Awaitable[LlmResponse | None]]
@@ -50,7 +52,11 @@ def _started(
     try:
         resume = memory.settle_resume()
     except ResumeError as error:
-        return _text(error.message(memory.language))
+        language = language_of(text) or memory.language
+        said = Recognition(language=language)
+        failed = _turn(Outcome(Defer("unknown"), said, memory.pending, language), invocation_id)
+        memory.turn = failed.model_copy(update={"type": "error"})
+        return _text(error.message(language))
     today = datetime.now(tz=UTC).date()
     outcome = decide(text, Situation(resume, memory.pending, memory.language, today))
     memory.pending = outcome.pending

@@ -12,11 +12,12 @@ from google.adk.runners import Runner as AdkRunner
 from oda.agent.limits import TurnLimits
 from oda.agent.retry import RetryPolicy
 from oda.agent.runner import attempt_of
-from oda.agent.sync import iterate, running_loop
+from oda.agent.sync import iterate
 from oda.agent.threads import TOOL_THREADS
 from oda.agent.turn_loop import TurnLoop
 from oda.clock import Clock, SystemClock
 from oda.errors import AgentStateError, SessionBusyError
+from oda.loop import running_loop
 from oda.message.content import Message, to_content
 
 Status = Literal["initializing", "ready", "running", "retrying", "failed", "closing", "closed"]

@@ -9,16 +9,10 @@ from typing import TypeVar
 
 from anyio.from_thread import start_blocking_portal
 
+from oda.loop import running_loop
+
 T = TypeVar("T")
 Start = Callable[[Callable[[], Awaitable[None]]], "Future[None]"]
-
-
-def running_loop() -> asyncio.AbstractEventLoop | None:
-    """The event loop of this thread, if one is running."""
-    try:
-        return asyncio.get_running_loop()
-    except RuntimeError:
-        return None
 
 
 def iterate(

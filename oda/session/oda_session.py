@@ -14,10 +14,11 @@ from oda.agent.limits import TurnLimits
 from oda.agent.manager import OdaAgentManager
 from oda.agent.oda_agent import CancelReceipt, OdaAgent
 from oda.agent.outcome import outcome_of
-from oda.agent.sync import iterate, running_loop
+from oda.agent.sync import iterate
 from oda.agent.turn_plugin import SessionKey
 from oda.clock import Clock
 from oda.errors import ConflictError, SessionNotFoundError
+from oda.loop import running_loop
 from oda.message.content import Message, to_content
 from oda.message.reply import Reply
 from oda.session.lane import Lane, OnBusy, Place

@@ -3,8 +3,7 @@
 import asyncio
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -15,6 +14,7 @@ from google.adk.tools.base_toolset import BaseToolset
 
 from oda.config import AnyMcpServerRecord, ConfigurationFiles, default_directory
 from oda.errors import ConfigurationError, UnavailableError
+from oda.loop import LoopDefault
 from oda.tools.mcp_connection import Connection
 from oda.tools.mcp_toolset import SessionKey, SupervisedToolset, supervised_tools
 
@@ -193,23 +193,10 @@ class _FromFiles:
         return self._connections
 
 
-_installed: dict[asyncio.AbstractEventLoop, McpConnections] = {}
+default_connections: LoopDefault[McpConnections] = LoopDefault()
+"""What every `mcp_toolset` uses in an event loop; set by the composition root."""
+
 _from_files: dict[tuple[asyncio.AbstractEventLoop, Path], _FromFiles] = {}
-
-
-@contextmanager
-def default_connections(connections: McpConnections) -> Iterator[None]:
-    """In the running event loop, let every `mcp_toolset` use `connections`; for their owner."""
-    loop = asyncio.get_running_loop()
-    previous = _installed.get(loop)
-    _installed[loop] = connections
-    try:
-        yield
-    finally:
-        if previous is None:
-            del _installed[loop]
-        else:
-            _installed[loop] = previous
 
 
 def mcp_toolset(server: str, *, config_dir: Path | None = None) -> BaseToolset:
@@ -225,9 +212,9 @@ def mcp_toolset(server: str, *, config_dir: Path | None = None) -> BaseToolset:
 
 
 def _current(directory: Path) -> McpConnections:
+    if (connections := default_connections.get()) is not None:
+        return connections
     loop = asyncio.get_running_loop()
-    if loop in _installed:
-        return _installed[loop]
     for key in list(_from_files):
         if key[0].is_closed():
             _from_files.pop(key, None)

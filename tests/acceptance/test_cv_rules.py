@@ -139,7 +139,9 @@ async def test_a_document_that_is_no_resume_is_reported_and_left_alone(
     await conversation.start({"resume": {"work": "everything"}})
     events = await conversation.say("查看工作经历")
     assert "JSON Resume" in reply(events)
-    assert (await conversation.state())["resume"] == {"work": "everything"}
+    state = await conversation.state()
+    assert state["resume"] == {"work": "everything"}
+    assert state["cv_turn"]["type"] == "error"
 
 
 async def test_undo_with_nothing_to_undo_is_answered_kindly(conversation: Conversation) -> None:

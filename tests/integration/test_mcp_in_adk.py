@@ -110,7 +110,7 @@ async def test_a_server_that_comes_back_in_the_turn_is_offered_in_the_turn(tmp_p
     events = await chat.say(HELLO)
     assert "no MCP server 'demo'" in results(events)[0]["error"]
     async with McpConnections({"demo": demo()}, environ={}) as mcp:
-        with default_connections(mcp):
+        with default_connections.set(mcp):
             chat.model.add(tool_call("add", a=1, b=1), Text(text="two"))
             assert results(await chat.say(HELLO))[0]["structuredContent"] == {"result": 2}
             assert "add" in chat.offered()

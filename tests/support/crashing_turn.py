@@ -68,7 +68,7 @@ class Ended(BaseModel, frozen=True):
 
 
 class Cast:
-    """The agents of a plan: one that books, and before it, if there are two, one that takes notes."""
+    """The agents of a plan: one that books; where there are two, one before it takes notes."""
 
     def __init__(self, plan: Plan, arrive: Arrive) -> None:
         self._arrive = arrive

@@ -1,200 +1,165 @@
-"""Who may go in a session's lane, and when."""
+"""One turn at a time in a session, in the order in which they came."""
 
 import asyncio
-from collections.abc import Callable
 
 import pytest
 
 from oda.errors import OverloadedError, SessionBusyError
 from oda.session.lane import Lane, OnBusy, Place
 
+SOON_S = 5.0
 
-class Street:
-    """A lane with turns that stay in it until they are let out."""
 
-    def __init__(self, *, max_queued: int = 32) -> None:
+class Traffic:
+    """A lane, and what happens in it."""
+
+    def __init__(self, *, max_queued: int = 10) -> None:
+        self.log: list[str] = []
         self.interrupted = 0
-        self.inside: list[str] = []
-        self.came: list[str] = []
         self.lane = Lane(max_queued=max_queued, interrupt=self._interrupt)
-        self._ends: dict[str, asyncio.Event] = {}
+        self._gates: dict[str, asyncio.Event] = {}
+        self._tasks: dict[str, asyncio.Task[None]] = {}
 
     def _interrupt(self) -> None:
         self.interrupted += 1
 
-    async def drive(self, name: str, on_busy: OnBusy = "queue") -> asyncio.Task[None]:
-        """Reserve a place and try to go in."""
+    async def arrive(self, name: str, on_busy: OnBusy = "queue") -> None:
+        """Reserve a place and drive on until told to leave."""
         place = self.lane.reserve(on_busy)
-        end = self._ends[name] = asyncio.Event()
-
-        async def turn() -> None:
-            async with place:
-                self.came.append(name)
-                self.inside.append(name)
-                try:
-                    await end.wait()
-                finally:
-                    self.inside.remove(name)
-
-        task = asyncio.create_task(turn())
-        await settled()
-        return task
-
-    async def let_out(self, name: str) -> None:
-        self._ends[name].set()
-        await settled()
-
-
-async def settled() -> None:
-    """Let every task go on as far as it can."""
-    for _ in range(5):
+        self._gates[name] = asyncio.Event()
+        self._tasks[name] = asyncio.create_task(self._drive(name, place))
         await asyncio.sleep(0)
 
+    async def leave(self, name: str) -> None:
+        self._gates[name].set()
+        await asyncio.wait_for(self._tasks[name], SOON_S)
+        await asyncio.sleep(0)
 
-async def test_turns_go_in_one_at_a_time_in_the_order_in_which_they_came() -> None:
-    street = Street()
-    for name in "abc":
-        await street.drive(name)
-    for name in "abc":
-        assert street.inside == [name]
-        await street.let_out(name)
-    assert street.came == ["a", "b", "c"]
-    assert not street.lane.busy
+    async def break_down(self, name: str) -> None:
+        self._tasks[name].cancel()
+        await asyncio.wait({self._tasks[name]}, timeout=SOON_S)
+        await asyncio.sleep(0)
 
-
-async def test_order_is_that_of_reserving_not_of_entering() -> None:
-    lane = Lane(max_queued=5, interrupt=list)
-    came: list[str] = []
-
-    async def turn(name: str, place: Place) -> None:
+    async def _drive(self, name: str, place: Place) -> None:
         async with place:
-            came.append(name)
-
-    first, second = lane.reserve(), lane.reserve()
-    async with asyncio.timeout(5):
-        await asyncio.gather(turn("second", second), turn("first", first))
-    assert came == ["first", "second"]
+            self.log.append(f"{name} in")
+            await self._gates[name].wait()
+            self.log.append(f"{name} out")
 
 
-async def test_rejecting_turn_goes_in_only_if_nobody_is_there() -> None:
-    street = Street()
-    await street.drive("a", "reject")
-    with pytest.raises(SessionBusyError):
-        street.lane.reserve("reject")
-    await street.let_out("a")
-    await street.drive("b", "reject")
-    assert street.inside == ["b"]
-
-
-@pytest.mark.parametrize("on_busy", ["queue", "interrupt"])
-@pytest.mark.parametrize("max_queued", [1, 2])
-async def test_no_more_than_the_limit_wait(max_queued: int, on_busy: OnBusy) -> None:
-    street = Street(max_queued=max_queued)
-    await street.drive("inside")
-    for number in range(max_queued):
-        await street.drive(f"waiting {number}")
-    with pytest.raises(OverloadedError) as refusal:
-        street.lane.reserve(on_busy)
-    assert refusal.value.retry_after_s > 0
-    assert street.interrupted == 0
-    await street.let_out("inside")
-    await street.drive("one more", on_busy)
-
-
-async def test_without_a_queue_one_turn_can_go_in() -> None:
-    street = Street(max_queued=0)
-    await street.drive("a")
-    assert street.inside == ["a"]
-    with pytest.raises(OverloadedError):
-        street.lane.reserve()
-
-
-async def test_interrupting_turn_ends_the_running_one_and_goes_before_those_that_wait() -> None:
-    street = Street()
+async def test_first_drives_at_once_and_others_in_order_of_arrival() -> None:
+    traffic = Traffic()
     for name in "abc":
-        await street.drive(name)
-    await street.drive("urgent", "interrupt")
-    assert street.interrupted == 1
-    assert street.inside == ["a"]
-    for name in ("a", "urgent", "b", "c"):
-        await street.let_out(name)
-    assert street.came == ["a", "urgent", "b", "c"]
+        await traffic.arrive(name)
+    assert traffic.log == ["a in"]
+    for name in "abc":
+        await traffic.leave(name)
+    assert traffic.log == ["a in", "a out", "b in", "b out", "c in", "c out"]
+    assert not traffic.lane.busy
+
+
+async def test_place_is_taken_when_reserved_and_not_when_entered() -> None:
+    lane = Lane(max_queued=10, interrupt=lambda: None)
+    late, early = lane.reserve(), lane.reserve()
+    entered: list[str] = []
+
+    async def enter(name: str, place: Place) -> None:
+        async with place:
+            entered.append(name)
+
+    async with asyncio.timeout(SOON_S), asyncio.TaskGroup() as tasks:
+        tasks.create_task(enter("second", early))
+        await asyncio.sleep(0)
+        tasks.create_task(enter("first", late))
+    assert entered == ["first", "second"]
+
+
+async def test_rejecting_reservation_is_refused_while_the_lane_is_held() -> None:
+    traffic = Traffic()
+    await traffic.arrive("a", "reject")
+    with pytest.raises(SessionBusyError):
+        traffic.lane.reserve("reject")
+    await traffic.leave("a")
+    await traffic.arrive("b", "reject")
+    assert traffic.log == ["a in", "a out", "b in"]
+    await traffic.leave("b")
+
+
+async def test_interrupting_reservation_stops_who_drives_and_goes_before_who_waits() -> None:
+    traffic = Traffic()
+    await traffic.arrive("a")
+    await traffic.arrive("b")
+    await traffic.arrive("c", "interrupt")
+    assert traffic.interrupted == 1
+    for name in "acb":
+        await traffic.leave(name)
+    assert [line for line in traffic.log if line.endswith("in")] == ["a in", "c in", "b in"]
 
 
 async def test_interrupting_an_empty_lane_interrupts_nobody() -> None:
-    street = Street()
-    await street.drive("a", "interrupt")
-    assert (street.interrupted, street.inside) == (0, ["a"])
+    traffic = Traffic()
+    await traffic.arrive("a", "interrupt")
+    assert traffic.interrupted == 0
+    assert traffic.log == ["a in"]
+    await traffic.leave("a")
 
 
-async def test_the_newest_of_several_interrupting_turns_goes_first() -> None:
-    street = Street()
-    for name in ("a", "b"):
-        await street.drive(name)
-    for name in ("urgent", "more urgent"):
-        await street.drive(name, "interrupt")
-    for name in ("a", "more urgent", "urgent", "b"):
-        await street.let_out(name)
-    assert street.came == ["a", "more urgent", "urgent", "b"]
+async def test_lane_takes_no_more_than_its_bound() -> None:
+    traffic = Traffic(max_queued=2)
+    for name in "abc":
+        await traffic.arrive(name)
+    with pytest.raises(OverloadedError) as refused:
+        traffic.lane.reserve()
+    assert refused.value.retry_after_s > 0
+    await traffic.leave("a")
+    await traffic.arrive("d")
+    for name in "bcd":
+        await traffic.leave(name)
 
 
-async def test_cancelled_waiting_turn_leaves_the_others_in_order() -> None:
-    street = Street()
-    tasks = {name: await street.drive(name) for name in "abcd"}
-    tasks["b"].cancel()
-    await settled()
-    assert tasks["b"].cancelled()
-    assert street.inside == ["a"]
-    for name in "acd":
-        await street.let_out(name)
-    assert street.came == ["a", "c", "d"]
+async def test_who_gives_up_waiting_does_not_hold_up_the_others() -> None:
+    traffic = Traffic()
+    for name in "abc":
+        await traffic.arrive(name)
+    await traffic.break_down("b")
+    await traffic.leave("a")
+    assert traffic.log[-1] == "c in"
+    await traffic.leave("c")
+    assert not traffic.lane.busy
 
 
-async def test_turn_that_is_cancelled_when_it_has_just_been_called_passes_the_call_on() -> None:
-    street = Street()
-    tasks = {name: await street.drive(name) for name in "abc"}
-    tasks["a"].cancel()
-    tasks["b"].cancel()
-    await settled()
-    tasks["b"].cancel()
-    await settled()
-    assert street.inside == ["c"]
+async def test_who_breaks_down_driving_makes_way() -> None:
+    traffic = Traffic()
+    await traffic.arrive("a")
+    await traffic.arrive("b")
+    await traffic.break_down("a")
+    assert traffic.log == ["a in", "b in"]
+    await traffic.leave("b")
 
 
-async def test_turn_that_fails_lets_the_next_one_in() -> None:
-    street = Street()
-    failing = await street.drive("a")
-    await street.drive("b")
-    failing.cancel()
-    await settled()
-    assert street.inside == ["b"]
+async def test_who_breaks_down_just_when_its_turn_has_come_makes_way() -> None:
+    lane = Lane(max_queued=10, interrupt=lambda: None)
+    first, second, third = lane.reserve(), lane.reserve(), lane.reserve()
+    entered: list[str] = []
+
+    async def enter(name: str, place: Place) -> None:
+        async with place:
+            entered.append(name)
+
+    waiting = asyncio.create_task(enter("second", second))
+    last = asyncio.create_task(enter("third", third))
+    await asyncio.sleep(0)
+    first.give_up()
+    waiting.cancel()
+    await asyncio.wait_for(last, SOON_S)
+    assert entered == ["third"]
+    assert not lane.busy
 
 
-@pytest.mark.parametrize("leaves", [lambda place: place.give_up(), None])
-async def test_place_given_up_while_waiting_is_passed_over(
-    leaves: Callable[[Place], None] | None,
-) -> None:
-    street = Street()
-    await street.drive("a")
-    place = street.lane.reserve()
-    await street.drive("b")
-    if leaves is None:
-        street.lane.leave(place)
-    else:
-        leaves(place)
-    assert street.inside == ["a"]
-    await street.let_out("a")
-    assert street.inside == ["b"]
-
-
-async def test_first_place_given_up_before_it_was_entered_lets_the_next_one_in() -> None:
-    street = Street()
-    place = street.lane.reserve()
-    await street.drive("b")
-    assert street.inside == []
+async def test_reserved_place_can_be_given_up() -> None:
+    lane = Lane(max_queued=10, interrupt=lambda: None)
+    place = lane.reserve()
+    assert lane.busy
     place.give_up()
     place.give_up()
-    await settled()
-    assert street.inside == ["b"]
-    await street.let_out("b")
-    assert not street.lane.busy
+    assert not lane.busy

@@ -1,19 +1,19 @@
-"""A session's state as callers use it, and what the session stores of it."""
+"""The state of a session as a mapping whose changes wait to be stored."""
 
 from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
-from oda.session.state import SessionState
+from oda.session.state import SessionState, visible
 
 
-class Store:
-    """Stores changes as a session does."""
+class Storing:
+    """A state, and what it asks to be stored."""
 
-    def __init__(self, stored: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, stored: Mapping[str, Any]) -> None:
         self.commits: list[dict[str, Any]] = []
-        self.state = SessionState(stored or {}, self._commit)
+        self.state = SessionState(stored, self._commit)
 
     async def _commit(self) -> None:
         delta = self.state.pending()
@@ -21,116 +21,94 @@ class Store:
         self.state.stored(delta)
 
 
-STORED = {"city": "Rome", "user:name": "Ada", "app:tariff": 3, "gone": None, "_oda_x": 1, "_adk": 2}
+STORED = {
+    "a": 1,
+    "gone": None,
+    "user:name": "Ada",
+    "app:rate": 2,
+    "_oda": {"turns": 3},
+    "temp:x": 1,
+}
 
 
-def test_it_reads_like_a_mapping_of_what_is_visible() -> None:
-    state = Store(STORED).state
-    assert dict(state) == {"city": "Rome", "user:name": "Ada", "app:tariff": 3}
+def test_state_reads_as_a_mapping_of_what_is_the_callers() -> None:
+    state = Storing(STORED).state
+    assert dict(state) == {"a": 1, "user:name": "Ada", "app:rate": 2}
     assert len(state) == 3
-    assert state == {"city": "Rome", "user:name": "Ada", "app:tariff": 3}
-    assert state["city"] == "Rome"
-    assert state.get("nothing", "default") == "default"
-    assert state.has("city")
-    assert not state.has("gone")
-
-
-@pytest.mark.parametrize("key", ["nothing", "gone", "_oda_x", "_adk"])
-def test_key_that_is_not_there_deleted_or_internal_is_a_key_error(key: str) -> None:
-    state = Store(STORED).state
-    assert key not in state
+    assert state["a"] == 1
+    assert state.get("gone", "default") == "default"
+    assert "gone" not in state
+    assert not state.has("_oda")
     with pytest.raises(KeyError):
-        state[key]
+        state["_oda"]
+    assert state.raw("_oda") == {"turns": 3}
 
 
-@pytest.mark.parametrize("key", ["_oda", "_oda_lane", "_adk_resume", "temp:x"])
-def test_reserved_keys_are_refused_and_nothing_changes(key: str) -> None:
-    state = Store().state
-    for change in (
-        lambda: state.set(key, 1),
-        lambda: state.delete(key),
-        lambda: state.update({"fine": 1, key: 1}),
-    ):
+def test_changes_show_at_once_and_wait_to_be_stored() -> None:
+    storing = Storing(STORED)
+    storing.state.set("b", [1])
+    storing.state.delete("a")
+    storing.state.update({"c": 3, "user:name": None})
+    assert dict(storing.state) == {"b": [1], "c": 3, "app:rate": 2}
+    assert storing.state.pending() == {"b": [1], "a": None, "c": 3, "user:name": None}
+    assert storing.commits == []
+
+
+async def test_awaited_change_is_stored_with_those_that_wait() -> None:
+    storing = Storing({})
+    storing.state.set("a", 1)
+    await storing.state.set("b", 2)
+    assert storing.commits == [{"a": 1, "b": 2}]
+    assert storing.state.pending() == {}
+    assert dict(storing.state) == {"a": 1, "b": 2}
+
+
+def test_change_made_while_another_was_being_stored_is_not_lost() -> None:
+    state = Storing({}).state
+    state.set("a", 1)
+    on_its_way = state.pending()
+    state.set("a", 2)
+    state.stored(on_its_way)
+    assert state["a"] == 2
+    assert state.pending() == {"a": 2}
+
+
+def test_what_a_turn_has_stored_is_seen() -> None:
+    state = Storing({"a": 1}).state
+    state.stored({"a": 2, "b": 3, "temp:x": 4})
+    assert dict(state) == {"a": 2, "b": 3}
+    assert state.raw("temp:x") is None
+
+
+def test_clear_removes_the_sessions_own_keys_only() -> None:
+    state = Storing(STORED).state
+    state.clear()
+    assert dict(state) == {"user:name": "Ada", "app:rate": 2}
+
+
+@pytest.mark.parametrize("key", ["_oda", "_oda_x", "_adk_replay_config", "temp:x"])
+def test_reserved_keys_cannot_be_changed(key: str) -> None:
+    state = Storing(STORED).state
+    for change in (lambda: state.set(key, 1), lambda: state.delete(key)):
         with pytest.raises(ValueError, match="reserved"):
             change()
+    with pytest.raises(ValueError, match="reserved"):
+        state.update({"fine": 1, key: 1})
     assert state.pending() == {}
+
+
+def test_copy_is_deep() -> None:
+    state = Storing({"list": [1]}).state
+    copy = state.to_dict()
+    copy["list"].append(2)
+    assert state["list"] == [1]
+
+
+def test_key_that_is_not_there_may_be_deleted() -> None:
+    state = Storing({}).state
+    state.delete("never")
     assert dict(state) == {}
 
 
-def test_change_shows_at_once_and_is_pending_until_it_is_stored() -> None:
-    store = Store({"city": "Rome", "day": "Monday"})
-    store.state.set("city", "Oslo")
-    store.state.delete("day")
-    assert dict(store.state) == {"city": "Oslo"}
-    assert store.state.pending() == {"city": "Oslo", "day": None}
-    assert store.state.raw("city") == "Rome"
-    assert store.commits == []
-
-
-async def test_awaited_change_is_stored_with_all_that_is_pending() -> None:
-    store = Store()
-    store.state.set("city", "Oslo")
-    await store.state.update({"day": "Monday", "hour": 9})
-    assert store.commits == [{"city": "Oslo", "day": "Monday", "hour": 9}]
-    assert store.state.pending() == {}
-    assert dict(store.state) == {"city": "Oslo", "day": "Monday", "hour": 9}
-
-
-def test_deleting_what_is_not_there_is_no_error() -> None:
-    state = Store().state
-    state.delete("nothing")
-    assert dict(state) == {}
-
-
-async def test_clear_removes_the_sessions_own_keys_only() -> None:
-    store = Store(STORED)
-    store.state.set("day", "Monday")
-    await store.state.clear()
-    assert dict(store.state) == {"user:name": "Ada", "app:tariff": 3}
-    assert store.commits == [{"city": None, "day": None}]
-    assert store.state.raw("_oda_x") == 1
-
-
-def test_change_made_while_another_was_being_stored_stays_pending() -> None:
-    state = Store().state
-    state.set("city", "Rome")
-    delta = state.pending()
-    state.set("city", "Oslo")
-    state.set("day", "Monday")
-    state.stored(delta)
-    assert state.pending() == {"city": "Oslo", "day": "Monday"}
-    assert dict(state) == {"city": "Oslo", "day": "Monday"}
-
-
-def test_what_a_turn_stores_is_seen_except_temporary_keys() -> None:
-    state = Store({"city": "Rome"}).state
-    state.stored({"city": "Oslo", "temp:scratch": 1, "_oda_lane": "x"})
-    assert dict(state) == {"city": "Oslo"}
-    assert state.raw("_oda_lane") == "x"
-    assert state.raw("temp:scratch") is None
-
-
-def test_own_change_hides_what_a_turn_stores_until_it_is_stored_itself() -> None:
-    state = Store().state
-    state.set("city", "Rome")
-    state.stored({"city": "Oslo"})
-    assert state["city"] == "Rome"
-    assert state.pending() == {"city": "Rome"}
-
-
-def test_copy_shares_nothing_with_the_state() -> None:
-    state = Store({"cities": ["Rome"]}).state
-    state.to_dict()["cities"].append("Oslo")
-    assert state["cities"] == ["Rome"]
-
-
-def test_pending_changes_are_a_copy() -> None:
-    state = Store().state
-    state.set("city", "Rome")
-    state.pending().clear()
-    assert state.pending() == {"city": "Rome"}
-
-
-def test_false_and_empty_values_are_values() -> None:
-    state = Store({"zero": 0, "empty": "", "no": False, "list": []}).state
-    assert dict(state) == {"zero": 0, "empty": "", "no": False, "list": []}
+def test_visible_is_what_a_caller_sees_of_a_stored_state() -> None:
+    assert visible(STORED) == {"a": 1, "user:name": "Ada", "app:rate": 2}

@@ -173,6 +173,8 @@ def _decide_on_entries(
     if said.section == "basics":
         calls = basics_calls(said)
         return (Act(calls) if calls else Ask("which_basics")), ()
+    if said.intent is Intent.READ and said.section and _means_all(said):
+        return Act((read_call(said.section),)), ()
     if said.intent is Intent.READ and not said.target and (not said.fields or not said.section):
         return Act((read_call(said.section or ""),)), ()
     if said.section is None and not said.target:

@@ -1,8 +1,6 @@
 """The models that the configuration names, built once, and the ones that hold in an event loop."""
 
-import asyncio
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from functools import cache
 
 from google.adk.models.base_llm import BaseLlm
@@ -11,11 +9,11 @@ from oda.agent.model.breaker import Breaker
 from oda.agent.model.guarded import Guarded
 from oda.agent.model.providers import build_model, is_gemini, missing_key
 from oda.agent.model.unconfigured import Unconfigured
-from oda.agent.sync import running_loop
 from oda.clock import Clock, SystemClock
 from oda.config.files import ConfigurationFiles
 from oda.config.records import Configuration, ModelRecord
 from oda.errors import ConfigurationError
+from oda.loop import LoopDefault
 from oda.settings import Settings
 
 DEFAULT = "default"
@@ -117,22 +115,8 @@ def _records(settings: Settings, configuration: Configuration) -> dict[str, Mode
     return records
 
 
-_installed: dict[asyncio.AbstractEventLoop, Models] = {}
-
-
-@contextmanager
-def default_models(models: Models) -> Iterator[None]:
-    """In the running event loop, let configured names mean `models`; for their owner."""
-    loop = asyncio.get_running_loop()
-    previous = _installed.get(loop)
-    _installed[loop] = models
-    try:
-        yield
-    finally:
-        if previous is None:
-            del _installed[loop]
-        else:
-            _installed[loop] = previous
+default_models: LoopDefault[Models] = LoopDefault()
+"""What configured names mean in an event loop; set by the composition root."""
 
 
 def current_models() -> Models:
@@ -141,10 +125,7 @@ def current_models() -> Models:
     Raises:
         ConfigurationError: the environment or a file is wrong.
     """
-    loop = running_loop()
-    if loop is not None and loop in _installed:
-        return _installed[loop]
-    return _from_environment()
+    return default_models.get() or _from_environment()
 
 
 @cache

@@ -44,7 +44,8 @@ def understand_statement(message: Message) -> Recognition | None:
     canvas = Canvas(message)
     nouns = find_nouns(canvas)
     if (noun := _introducing(canvas, nouns)) and noun.section != "basics":
-        canvas.take(0, noun.stop)
+        introduces = vocabulary().grammar.introduces.match(canvas.text, noun.stop)
+        canvas.take(0, introduces.end() if introduces else noun.stop)
         fields = extract(canvas, noun.section)
         return _added(fields, _CLEAR) if fields.data else None
     section = find_statement(message.text)
@@ -106,7 +107,8 @@ def _introducing(canvas: Canvas, nouns: list[Noun]) -> Noun | None:
 
 def _by_content(canvas: Canvas) -> Section | None:
     """Guess the section from the names of fields and the looks of values."""
-    if named := labelled_section(canvas, basics=True):
+    colon = canvas.text.find(":")
+    if named := labelled_section(canvas.until(colon) if colon >= 0 else canvas, basics=True):
         return named
     kinds = {token.kind for token in canvas.message.tokens}
     if kinds & {"email", "phone"}:

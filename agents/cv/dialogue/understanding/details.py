@@ -18,6 +18,8 @@ from .sections import BY_PRECEDENCE, find_nouns, mask_mentions
 from .vocabulary import vocabulary
 
 _CLEAR = 0.9
+_OF_ENTRIES = ("highlights", "keywords", "courses")
+"""Fields that only an entry has, so that it need not be said which section is meant."""
 _COLON = re.compile(r"\s*[:=]\s*")
 
 
@@ -49,8 +51,7 @@ def _understood(message: Message, detail: _Detail, outline: Outline) -> Recognit
     canvas.take(detail.label.begin, detail.label.stop)
     canvas.take(detail.begin, detail.stop)
     target = _target(canvas, outline, detail.section)
-    listed = field_kind(detail.section, detail.label.field) == "list"
-    if not (target or listed) or not (fields.data or fields.problems):
+    if not (target or detail.label.field in _OF_ENTRIES) or not (fields.data or fields.problems):
         return None
     return Recognition(
         intent=Intent.ADD,
@@ -70,7 +71,7 @@ def _details(canvas: Canvas, verb_end: int, outline: Outline) -> Iterator[_Detai
     sections = dict.fromkeys((*(noun.section for noun in nouns), *mentioned, *BY_PRECEDENCE))
     for section in sections:
         for label in find_labels(visible, section) if section != "basics" else ():
-            if any(label.begin < noun.stop and noun.begin < label.stop for noun in nouns):
+            if any(noun.begin <= label.begin and label.stop <= noun.stop for noun in nouns):
                 continue
             if canvas.trimmed(verb_end, label.begin) is None and _begins_value(canvas, label):
                 yield _Detail(section, label, *_place_after(canvas, label))
