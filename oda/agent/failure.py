@@ -7,7 +7,7 @@ resume" rule 3; the error tables of LiteLLM, google-genai and Anthropic, which
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from oda.agent.retry_after import retry_after_seconds
@@ -16,6 +16,8 @@ from oda.message.redaction import redact
 
 RETRYABLE_STATUS = frozenset({408, 409, 425, 429})
 """Besides every 5xx."""
+
+_HTTP_STATUS = re.compile(r"[1-5][0-9][0-9]")
 
 _STATUS_CODES = {
     400: "bad_request",
@@ -163,7 +165,7 @@ def classify(error: BaseException, *, now: float) -> Failure:
 def classify_event(error_code: str, error_message: str | None) -> Failure:
     """Classify what a model reported in an event instead of raising it."""
     code, retryable = _EVENT_CODES.get(error_code, ("model_error", False))
-    if error_code.isdigit():
+    if _HTTP_STATUS.fullmatch(error_code):
         code, retryable = _by_status(int(error_code), error_message or "")
     return Failure(
         code=code,
@@ -173,17 +175,22 @@ def classify_event(error_code: str, error_message: str | None) -> Failure:
     )
 
 
-def _root_causes(error: BaseException) -> Iterator[BaseException]:
+def _root_causes(
+    error: BaseException, seen: frozenset[int] = frozenset()
+) -> Iterator[BaseException]:
     """What really went wrong: through groups, ADK's node wrapper and plugin `RuntimeError`s."""
+    inner: Sequence[BaseException] = ()
     if isinstance(error, BaseExceptionGroup):
-        for inner in error.exceptions:
-            yield from _root_causes(inner)
-    elif isinstance(inner := getattr(error, "error", None), BaseException):
-        yield from _root_causes(inner)
+        inner = error.exceptions
+    elif isinstance(carried := getattr(error, "error", None), BaseException):
+        inner = (carried,)
     elif type(error) is RuntimeError and error.__cause__ is not None:
-        yield from _root_causes(error.__cause__)
-    else:
+        inner = (error.__cause__,)
+    if not inner or id(error) in seen:
         yield error
+        return
+    for cause in inner:
+        yield from _root_causes(cause, seen | {id(error)})
 
 
 def _classify_one(error: BaseException, now: float) -> Failure:

@@ -4,32 +4,43 @@ import re
 
 MAX_LENGTH = 500
 
+_LOOKED_AT = 2000
+"""Characters of a line that are looked at; the rest would not be shown."""
+
 _SECRETS = re.compile(
     r"""
-      (?P<scheme>\b(?:bearer|basic)\s+)[\w.~+/=-]{6,}
-    | (?P<name>["']?(?:api[_-]?key|x-api-key|authorization|token|secret|password|passwd|pwd)["']?
-        \s*[:=]\s*["']?(?:(?:bearer|basic)\s+)?)[^\s"',;&]{4,}
+      (?P<kept>
+          (?:\b|_)(?:bearer|basic)\s+
+        | ["']?(?:api[ _-]?key|authorization|token(?!s)|secret|password|passwd|pwd)(?:[_-]\w+)*["']?
+          (?:\s+provided)?\s*[:=]\s*(?:(?:bearer|basic|token|digest)\s+)?
+        | --[\w-]*(?:api-?key|token|secret|password)\s+
+        | \b[a-z][a-z0-9+.-]{0,30}://[^\s/:@]*:(?=[^\s/]*@)
+      )
+      (?: (?<=:)[^\s/]+(?=@) | "[^"]+" | '[^']+' | ["']?[^\s"',;&]{4,} )
     | (?-i:\b(?:sk|pk|rk|gh[oprsu]|github_pat|glpat|gsk|hf|xai|xox[abpr]|oda)[-_]
         (?=[A-Za-z_*-]*[0-9*])[A-Za-z0-9*_-]{8,})
     | (?-i:\b(?:AIza|AKIA)[A-Za-z0-9_-]{8,})
     | (?-i:\beyJ[\w-]+\.[\w-]+\.[\w-]*)
-    | (?P<url>\b[a-z][a-z0-9+.-]*://)[^\s/@:]*:[^\s/@]+(?=@)
     """,
     re.IGNORECASE | re.VERBOSE,
 )
 _PATHS = re.compile(
-    r"(?<![\w/.])(?:file://|~)?(?:/[\w.@+-]+){2,}/?|~/[\w.@+-]+|(?<!\w)[A-Za-z]:\\[^\s\"']+"
+    r"""
+      (?<=')(?:~|file://)?(?:/[^'/]+){2,}/?(?=')
+    | (?<=")(?:~|file://)?(?:/[^"/]+){2,}/?(?=")
+    | (?<=')[A-Za-z]:\\[^']+(?=')
+    | (?<=")[A-Za-z]:\\[^"]+(?=")
+    | (?<![\w/.])(?:~|file://)?(?:/[\w.@+-]+){2,}/?
+    | ~/[\w.@+-]+
+    | (?<!\w)[A-Za-z]:\\[^\s"']+
+    """,
+    re.VERBOSE,
 )
 
 
 def redact(text: str) -> str:
     """Return the first line of `text` without secrets and file paths, at most 500 characters."""
     line = next((part.strip() for part in text.splitlines() if part.strip()), "")
-    line = _SECRETS.sub(_hide, line)
+    line = _SECRETS.sub(lambda match: f"{match['kept'] or ''}***", line[:_LOOKED_AT])
     line = _PATHS.sub("<path>", line)
     return line if len(line) <= MAX_LENGTH else line[: MAX_LENGTH - 1] + "…"
-
-
-def _hide(match: re.Match[str]) -> str:
-    kept = match["scheme"] or match["name"] or match["url"] or ""
-    return f"{kept}***"

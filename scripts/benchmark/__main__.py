@@ -26,7 +26,7 @@ from scripts.benchmark.servers import (
 )
 from scripts.benchmark.target import BareRunner, TurnFailed
 
-_WIDTH = 120
+_WIDTH = 160
 _GOAL_MISSED, _NOT_RUN, _INTERRUPTED = 1, 2, 130
 
 
@@ -90,7 +90,7 @@ def main() -> int:
     console = Console(width=_WIDTH)
     console.print(table_of(run))
     for line in (*notes_of(run), *map(str, goals)):
-        console.print(line, markup=False, highlight=False)
+        console.print(line, markup=False, highlight=False, soft_wrap=True)
     return 0 if all(goal.reached for goal in goals) else _GOAL_MISSED
 
 

@@ -19,7 +19,6 @@ class Goal:
     name: str
     value: float
     limit: float
-    unit: str = ""
 
     @property
     def reached(self) -> bool:
@@ -27,7 +26,7 @@ class Goal:
 
     def __str__(self) -> str:
         verdict = "reached" if self.reached else "MISSED "
-        return f"{verdict}  {self.name}: {self.value:.3g}{self.unit} (limit {self.limit:g})"
+        return f"{verdict}  {self.name}: {self.value:.3g} (limit {self.limit:g})"
 
 
 def goals_of(run: Run) -> list[Goal]:
@@ -55,8 +54,7 @@ def _goals_of_one(name: str, result: TargetResult) -> Iterator[Goal]:
         limit=FAILURES_AT_ONCE,
     )
     yield Goal(
-        name=f"{name}: seconds until ready, slowest start",
-        value=max(start.ready_s for start in result.starts),
+        name=f"{name}: seconds until ready",
+        value=median(start.ready_s for start in result.starts),
         limit=READY_S,
-        unit=" s",
     )

@@ -23,9 +23,9 @@ Cell = Callable[[TargetResult], str]
 def table_of(run: Run) -> Table:
     """One column for each target."""
     table = Table(title="one turn = two streaming model calls and one tool call", box=None)
-    table.add_column("")
+    table.add_column("", no_wrap=True)
     for name in run.targets:
-        table.add_column(name, justify="right")
+        table.add_column(name, justify="right", no_wrap=True)
     for label, cell in _rows(run):
         table.add_row(label, *(cell(result) for result in run.targets.values()))
     return table
@@ -35,8 +35,9 @@ def notes_of(run: Run) -> list[str]:
     """What was compared, how steady the machine was, and how turns failed."""
     notes = [f"{name}: {result.about}" for name, result in run.targets.items()]
     notes.append(
-        f"short sessions: {TURNS_PER_SESSION} turns each; wall times are without the model stub's "
-        f"own; (from–to) are the rounds' extremes; times of one run compare, times of two do not"
+        f"one at a time, in sessions of {TURNS_PER_SESSION} turns, except where it says otherwise; "
+        "medians and extremes of the rounds; wall times are without the model stub's share; "
+        "numbers of one run compare, numbers of two do not"
     )
     spins = sorted(run.spin_ms)
     notes.append(
@@ -44,7 +45,7 @@ def notes_of(run: Run) -> list[str]:
     )
     for name, result in run.targets.items():
         if result.failures:
-            notes.append(f"{name} failed with, for example: {result.failures[0][-200:]}")
+            notes.append(f"{name} failed with, for example: {result.failures[0].strip()[-200:]}")
     return notes
 
 
@@ -58,13 +59,13 @@ def json_of(run: Run, goals: Sequence[Goal]) -> dict[str, Any]:
 
 def _rows(run: Run) -> list[tuple[str, Cell]]:
     return [
-        ("CPU per turn, short sessions, ms", lambda r: _spread([b.cpu_ms for b in r.blocks], 1)),
+        ("CPU per turn, ms", lambda r: _spread([b.cpu_ms for b in r.blocks], 1)),
         *(
             (f"  relative to {name}", _relative_to(run.targets[name]))
             for name in ("runner", "adk")
             if name in run.targets
         ),
-        ("wall per turn, one at a time, median, ms", lambda r: f"{r.wall_ms(0.5):.1f}"),
+        ("wall time per turn, median, ms", lambda r: f"{r.wall_ms(0.5):.1f}"),
         ("  fastest tenth, ms", lambda r: f"{r.wall_ms(0.1):.1f}"),
         (f"CPU around turn {EARLY_TURN}, ms", _growth(lambda g: f"{g.early_ms:.1f}")),
         (f"CPU around turn {LATE_TURN}, ms", _growth(lambda g: f"{g.late_ms:.1f}")),

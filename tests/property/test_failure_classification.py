@@ -74,14 +74,11 @@ def test_status_that_a_model_reports_in_an_event_counts_as_much_as_a_raised_one(
 
 @given(st.text(st.characters(exclude_categories=["Cc", "Cs", "Zl", "Zp"])), st.none() | st.text())
 def test_event_with_any_code_and_text_becomes_a_failure(code: str, text: str | None) -> None:
-    if code.isdigit() and not code.isdecimal():
-        return  # see test_event_code_of_odd_digits_becomes_a_failure
     failure = classify_event(code, text)
     assert failure.message
     assert len(failure.message.splitlines()) == 1
 
 
-@pytest.mark.xfail(raises=ValueError, reason="str.isdigit is true of digits that int refuses")
 def test_event_code_of_odd_digits_becomes_a_failure() -> None:
     assert classify_event("²", None).code == "model_error"
 
@@ -154,7 +151,6 @@ def test_group_waits_as_long_as_the_most_patient_member(waits_s: list[float]) ->
     assert wait_of(grouped(*members)) == max(waits_s)
 
 
-@pytest.mark.xfail(raises=RecursionError, reason="chains of causes are followed without an end")
 def test_errors_that_are_each_others_cause_become_a_failure() -> None:
     first, second = RuntimeError("first"), RuntimeError("second")
     first.__cause__, second.__cause__ = second, first
@@ -237,7 +233,6 @@ def test_garbage_in_retry_after_is_no_error_and_never_a_negative_or_endless_wait
     assert is_a_wait(wait_of(with_headers(retry_after_ms=value)))
 
 
-@pytest.mark.xfail(raises=OverflowError, reason="parsedate_to_datetime raises it as well")
 @pytest.mark.parametrize(
     "value",
     [
@@ -260,25 +255,21 @@ details = st.recursive(
 def test_garbage_in_retry_info_is_no_error_and_never_a_negative_or_endless_wait(
     value: str, other: object
 ) -> None:
-    if value not in ("inf", "1e999"):  # see test_endless_retry_info_is_ignored
-        assert is_a_wait(wait_of(with_retry_info(value)))
+    assert is_a_wait(wait_of(with_retry_info(value)))
     assert is_a_wait(wait_of(with_retry_info(other)))
     assert is_a_wait(wait_of(ProviderError(code=429, details=other)))
 
 
-@pytest.mark.xfail(raises=AssertionError, reason="float() takes infinity")
 @pytest.mark.parametrize("value", ["infs", "1e999s"])
 def test_endless_retry_info_is_ignored(value: str) -> None:
     assert wait_of(with_retry_info(value)) is None
 
 
-@pytest.mark.xfail(reason="what is behind the key is taken to begin with a colon, and to be JSON")
 @pytest.mark.parametrize("value", ['ends with "retryDelay"', {(1, 2): "no JSON"}])
 def test_details_that_only_look_like_retry_info_are_ignored(value: object) -> None:
     assert wait_of(ProviderError(code=429, details=value)) is None
 
 
-@pytest.mark.xfail(raises=AssertionError, reason="an error's own wait is taken as it is")
 @pytest.mark.parametrize("wait_s", [-3.0, float("inf"), float("nan")])
 def test_negative_or_endless_wait_of_an_error_itself_is_not_passed_on(wait_s: float) -> None:
     assert is_a_wait(wait_of(ProviderError(status_code=503, retry_after_s=wait_s)))
