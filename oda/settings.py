@@ -4,20 +4,26 @@ import os
 from pathlib import Path
 from typing import Annotated, Any, Self
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, ValidationError
 from pydantic_settings import (
     BaseSettings,
     PydanticBaseSettingsSource,
     SettingsConfigDict,
     YamlConfigSettingsSource,
 )
+from yaml import YAMLError
 
 from oda.errors import ConfigurationError
+from oda.telemetry import LogFormat, LogLevel
 
 _UNION_TAGS = ("int", "float")
 """What pydantic adds to the place of an error inside of `int | float`."""
 
-Seconds = Annotated[float, Field(gt=0)]
+Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+
+
+def _lower(value: object) -> object:
+    return value.lower() if isinstance(value, str) else value
 
 
 class Section(BaseModel):
@@ -30,7 +36,7 @@ class SessionSettings(Section):
     """`ODA_SESSION__…`"""
 
     recent_events: Annotated[int, Field(ge=10)] | None = 100
-    """Stored events that a turn loads; the running turn is never cut. Empty for all."""
+    """Stored events that a turn loads; the running turn is never cut. `none` for all."""
     idle_timeout_s: Seconds = 1800.0
     """Live objects of a session unused for this long are dropped; nothing stored is."""
     max_live: Annotated[int, Field(ge=1)] = 1000
@@ -43,7 +49,7 @@ class TurnSettings(Section):
     """`ODA_TURN__…`"""
 
     timeout_s: Seconds | None = 600.0
-    """Longest turn, waits between attempts included."""
+    """Longest turn, waits between attempts included; `none` for no limit."""
     model_calls: Annotated[int, Field(ge=1)] | None = 500
     """Most model calls of one turn, over all attempts."""
     tokens: Annotated[int, Field(ge=1)] | None = None
@@ -71,6 +77,7 @@ class Settings(BaseSettings):
         env_nested_delimiter="__",
         env_file=".env",
         env_ignore_empty=True,
+        env_parse_none_str="none",
         extra="ignore",
         frozen=True,
         use_attribute_docstrings=True,
@@ -102,11 +109,19 @@ class Settings(BaseSettings):
     turn: TurnSettings = TurnSettings()
     breaker: BreakerSettings = BreakerSettings()
 
+    host: str = "127.0.0.1"
+    """Address to listen on."""
+    port: Annotated[int, Field(ge=0, le=65535)] = 8000
+    """0 takes a free one."""
+    dev_ui: bool = True
+    """Whether ADK's dev UI is served; it never is on a public address."""
+    insecure: bool = False
+    """Listen on a public address although nobody has to prove who they are."""
+
     tool_threads: Annotated[int, Field(ge=1, le=256)] = 16
     """Threads for tools that are not `async`."""
-    log_level: str = "warning"
-    log_format: str = "console"
-    """`console` or `json`."""
+    log_level: Annotated[LogLevel, BeforeValidator(_lower)] = "warning"
+    log_format: Annotated[LogFormat, BeforeValidator(_lower)] = "console"
 
     @classmethod
     def load(cls, **overrides: Any) -> Self:
@@ -146,5 +161,25 @@ class Settings(BaseSettings):
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         given = init_settings()
         directory = Path(given.get("config_dir") or os.environ.get("ODA_CONFIG_DIR") or "config")
-        yaml = YamlConfigSettingsSource(settings_cls, yaml_file=directory / "oda.yaml")
+        yaml = _OdaYaml(settings_cls, directory / "oda.yaml")
         return init_settings, env_settings, dotenv_settings, yaml
+
+
+class _OdaYaml(YamlConfigSettingsSource):
+    """`oda.yaml`, refused when it is not YAML or has a key that is no setting."""
+
+    def __init__(self, settings_cls: type[BaseSettings], file: Path) -> None:
+        try:
+            super().__init__(settings_cls, yaml_file=file)
+        except YAMLError as error:
+            reason = " ".join(str(error).split())
+            raise ConfigurationError(
+                f"{file}: not valid YAML: {reason}", remedy="correct it"
+            ) from error
+        known = settings_cls.model_fields
+        for key in self.yaml_data:
+            if key not in known:
+                raise ConfigurationError(
+                    f"{file}: {key}: there is no such setting",
+                    remedy=f"there are: {', '.join(sorted(known))}",
+                )

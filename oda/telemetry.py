@@ -7,11 +7,10 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from typing import Literal
 
 import structlog
 from opentelemetry import trace
-
-from oda.errors import ConfigurationError
 
 _TOLD_BY_US = (
     "google_adk.google.adk.runners",
@@ -19,19 +18,12 @@ _TOLD_BY_US = (
 )
 """Loggers of ADK that print the traceback of each failed attempt, twice; we log it in one line."""
 
-_LEVELS = ("debug", "info", "warning", "error", "critical")
+LogLevel = Literal["debug", "info", "warning", "error", "critical"]
+LogFormat = Literal["console", "json"]
 
 
-def configure_logging(level: str, log_format: str) -> None:
-    """Send all logs of the process to stderr, as text or JSON lines.
-
-    Raises:
-        ConfigurationError: an unknown level or format.
-    """
-    if level.lower() not in _LEVELS:
-        raise ConfigurationError(f"ODA_LOG_LEVEL {level!r}: unknown", remedy=", ".join(_LEVELS))
-    if log_format not in ("console", "json"):
-        raise ConfigurationError(f"ODA_LOG_FORMAT {log_format!r}: unknown", remedy="console, json")
+def configure_logging(level: LogLevel, log_format: LogFormat) -> None:
+    """Send all logs of the process to stderr, as text or JSON lines."""
     threshold = logging.getLevelNamesMapping()[level.upper()]
     shared: list[structlog.typing.Processor] = [
         structlog.contextvars.merge_contextvars,

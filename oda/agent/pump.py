@@ -6,6 +6,9 @@ from contextlib import AbstractAsyncContextManager, aclosing
 
 from google.adk.events import Event
 
+_PATIENCE_S = 5.0
+"""How long work may take to end after it was cancelled, before it is cancelled again."""
+
 
 class Pump:
     """The one piece of work of a turn that runs at a time, so that it can be stopped from anywhere.
@@ -16,9 +19,11 @@ class Pump:
 
     def __init__(self) -> None:
         self._task: asyncio.Task[None] | None = None
+        self._stopped = False
 
     def stop(self) -> None:
         """Cancel the running work, if any; its reader sees the end of the stream."""
+        self._stopped = True
         if self._task is not None:
             self._task.cancel()
 
@@ -33,11 +38,14 @@ class Pump:
         All of it happens inside the context `within`, a time limit for example.
         """
         queue: asyncio.Queue[Event | None] = asyncio.Queue()
+        self._stopped = False
 
         async def run() -> None:
             try:
                 async with within, aclosing(source()) as events:
                     async for event in events:
+                        if self._stopped:  # the source has swallowed the cancellation
+                            break
                         queue.put_nowait(event)
                         await queue.join()
             finally:
@@ -65,12 +73,14 @@ class Pump:
             await self._finish(task)
 
     async def _finish(self, task: asyncio.Task[None]) -> None:
-        self._task = None
         if not task.done():
-            task.cancel()
-            await asyncio.wait({task})
+            self.stop()
+            while not task.done():
+                await asyncio.wait({task}, timeout=_PATIENCE_S)
+                task.cancel()
             if not task.cancelled():
                 task.exception()  # nobody reads on; asyncio would report it as forgotten
+        self._task = None
 
 
 async def _outcome(task: asyncio.Task[None]) -> None:

@@ -5,9 +5,7 @@ import os
 import socket
 from collections.abc import Mapping
 from contextlib import closing
-from typing import Annotated, Any
-
-from pydantic import Field
+from typing import Any
 
 from oda.cli.exit_code import ExitCode
 from oda.cli.http_process import reload_on_change, run_server
@@ -17,25 +15,12 @@ from oda.server.guard import is_loopback
 from oda.settings import Settings
 
 
-class ServeSettings(Settings):
-    """The settings of a server: those of every process, and where it listens."""
-
-    host: str = "127.0.0.1"
-    """Address to listen on."""
-    port: Annotated[int, Field(ge=0, le=65535)] = 8000
-    """0 takes a free one."""
-    dev_ui: bool = True
-    """Whether ADK's dev UI is served; it never is on a public address."""
-    insecure: bool = False
-    """Listen on a public address although nobody has to prove who they are."""
-
-
 def serve(*, reload: bool, **options: Any) -> ExitCode:
     """Serve until a signal ends it.
 
     Args:
         reload: Start again when a file of the agents or of the configuration changes.
-        options: Fields of `ServeSettings`; None for what the settings say.
+        options: Fields of `Settings`; None for what the settings say.
 
     Raises:
         ConfigurationError: a setting or file is wrong, or the address is public.
@@ -62,7 +47,7 @@ def _serve_again(sockets: list[socket.socket]) -> None:
     end_process(code)
 
 
-def _serve_on(settings: ServeSettings, listener: socket.socket) -> None:
+def _serve_on(settings: Settings, listener: socket.socket) -> None:
     from oda.server.app import create_app
 
     app = create_app(settings, dev_ui=settings.dev_ui, host=settings.host)
@@ -79,8 +64,8 @@ def _serve_on(settings: ServeSettings, listener: socket.socket) -> None:
         raise _in_use(settings) from error
 
 
-def _load(options: Mapping[str, Any]) -> ServeSettings:
-    settings = ServeSettings.load(**options)
+def _load(options: Mapping[str, Any]) -> Settings:
+    settings = Settings.load(**options)
     set_up_logging(settings.log_level, settings.log_format)
     if not (is_loopback(settings.host) or settings.insecure):
         raise ConfigurationError(
@@ -91,7 +76,7 @@ def _load(options: Mapping[str, Any]) -> ServeSettings:
     return settings
 
 
-def _bind(settings: ServeSettings) -> socket.socket:
+def _bind(settings: Settings) -> socket.socket:
     """A bound socket that does not listen yet, so that clients wait for a server that is ready."""
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
@@ -109,7 +94,7 @@ def _bind(settings: ServeSettings) -> socket.socket:
     return listener
 
 
-def _in_use(settings: ServeSettings) -> UnavailableError:
+def _in_use(settings: Settings) -> UnavailableError:
     return UnavailableError(
         f"port {settings.port} on {settings.host} is in use",
         remedy="stop what listens there, or choose another with --port, 0 for a free one",

@@ -18,6 +18,7 @@ from oda.errors import OdaError
 
 if TYPE_CHECKING:
     from oda.settings import Settings
+    from oda.telemetry import LogFormat, LogLevel
 
 _LOGS_WHAT_IT_RAISES = ("google_adk.google.adk.sessions.database_session_service",)
 """Loggers whose errors reach the user as an error anyway."""
@@ -66,12 +67,8 @@ def load_settings(*, agents_dir: Path | None) -> "Settings":
     return settings
 
 
-def set_up_logging(level: str, log_format: str) -> None:
-    """Send logs to stderr from `level` on; with `debug`, warnings are among them.
-
-    Raises:
-        ConfigurationError: an unknown level or format.
-    """
+def set_up_logging(level: "LogLevel", log_format: "LogFormat") -> None:
+    """Send logs to stderr from `level` on; with `debug`, warnings are among them."""
     from oda.telemetry import configure_logging
 
     configure_logging(level, log_format)

@@ -13,7 +13,7 @@ from pathlib import Path
 import uvloop
 from rich.console import Console
 
-from scripts.benchmark.comparison import FULL, QUICK, TargetFactory, compare
+from scripts.benchmark.comparison import FULL, QUICK, TargetFactory, compare, compile_sources
 from scripts.benchmark.goals import goals_of
 from scripts.benchmark.postgres import fresh_database
 from scripts.benchmark.report import json_of, notes_of, table_of
@@ -77,6 +77,7 @@ def _cancel_on_termination() -> None:
 def main() -> int:
     arguments = _arguments()
     progress = Console(stderr=True)
+    compile_sources()
     try:
         run = uvloop.run(_run(arguments, progress))
     except (RuntimeError, TimeoutError, TurnFailed) as error:

@@ -59,7 +59,6 @@ async def compare(
         RuntimeError: a target does not start.
         TurnFailed: a turn fails although nothing else is going on.
     """
-    compile_sources()
     async with AsyncExitStack() as stack:
         stub = await stack.enter_async_context(model_stub(_made(directory / "model")))
         starts: dict[str, list[StartUp]] = {name: [] for name in factories}

@@ -4,7 +4,7 @@ import asyncio
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from statistics import fmean
+from statistics import fmean, median
 
 from scripts.benchmark.model_stub import ModelStub
 from scripts.benchmark.results import (
@@ -88,7 +88,7 @@ async def growth(target: Target) -> Growth:
             turn = await _timed_turn(target, short_session)
             if number >= EARLY_TURN - _AROUND:
                 early.append(turn.cpu_ms)
-    return Growth(early_ms=fmean(early), late_ms=fmean(late))
+    return Growth(early_ms=median(early), late_ms=median(late))
 
 
 async def burst(target: Target, *, size: int) -> Burst:

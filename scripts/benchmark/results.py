@@ -34,7 +34,7 @@ class Block:
 
 @dataclass(frozen=True, kw_only=True)
 class Growth:
-    """Mean CPU of a turn early and late in a session, measured in alternation."""
+    """Median CPU of a turn early and late in a session, measured in alternation."""
 
     early_ms: float
     late_ms: float

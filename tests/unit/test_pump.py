@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator
-from contextlib import aclosing, asynccontextmanager
+from contextlib import aclosing, asynccontextmanager, suppress
 
 import pytest
 from google.adk.events import Event
@@ -166,3 +166,32 @@ async def test_stopping_an_idle_pump_is_harmless() -> None:
     pump.stop()
     assert await read(pump, Source(1)) == ["0"]
     pump.stop()
+
+
+async def test_a_source_that_swallows_its_cancellation_ends_all_the_same() -> None:
+    begun = asyncio.Event()
+
+    async def stubborn() -> AsyncGenerator[Event, None]:
+        with suppress(asyncio.CancelledError):
+            begun.set()
+            await asyncio.Event().wait()
+        yield Event(author="too late")
+
+    pump = Pump()
+    seen: list[Event] = []
+
+    async def read() -> None:
+        async for event in pump.events(stubborn, within=without_limit()):
+            seen.append(event)
+
+    stopped = asyncio.create_task(read())
+    await begun.wait()
+    pump.stop()
+    await asyncio.wait_for(stopped, 5)
+    begun.clear()
+    left = asyncio.create_task(read())
+    await begun.wait()
+    left.cancel()
+    await asyncio.wait({left}, timeout=5)
+    assert left.cancelled()
+    assert seen == []
