@@ -15,6 +15,7 @@ from oda.agent.description import brings_litellm
 from oda.agent.manager import OdaAgentManager, Services
 from oda.agent.model.litellm_import import close_clients, litellm_ready
 from oda.agent.model.registry import Models, default_models
+from oda.agent.rehearsal import rehearse
 from oda.clock import Clock, SystemClock
 from oda.config.files import ConfigurationFiles
 from oda.config.records import Configuration
@@ -137,12 +138,15 @@ class OdaContext:
         """
         names = self.definitions.names() if agents is None else agents
         loaded = await asyncio.to_thread(lambda: [self.definitions.try_get(n) for n in names])
-        if self.models.need_litellm or any(
+        with_litellm = self.models.need_litellm or any(
             isinstance(one, Definition) and brings_litellm(one) for one in loaded
-        ):
+        )
+        if with_litellm:
             await litellm_ready()
         if self.models.configured:
             await asyncio.to_thread(self.models.check_keys)
+        if agents is None:
+            await rehearse(with_litellm=with_litellm)
 
     def _current_configuration(self) -> Configuration:
         """The configuration as the files say now; MCP connections follow it."""

@@ -56,7 +56,7 @@ class TurnSettings(Section):
     """Most input and output tokens of one turn."""
     cost_usd: Annotated[float, Field(gt=0)] | None = None
     """Most US dollars of one turn, where prices are known."""
-    kept: Annotated[int, Field(ge=1)] = 1000
+    kept: Annotated[int, Field(ge=1)] = 300
     """Most finished turns whose events can still be read."""
 
 

@@ -3,6 +3,7 @@
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import aclosing, contextmanager
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Protocol
 
 from google.adk.agents.base_agent import BaseAgent
@@ -10,6 +11,7 @@ from google.adk.agents.run_config import RunConfig
 from google.adk.events import Event
 from google.adk.runners import Runner as AdkRunner
 from google.adk.sessions.base_session_service import GetSessionConfig
+from google.adk.telemetry.context import TelemetryConfig
 from google.genai.types import Content
 
 from oda.agent import replay, resume
@@ -145,12 +147,14 @@ class Attempt:
 
     def _config(self, turn: StoredTurn | None) -> RunConfig:
         """The caller's configuration with a window in which the turn is whole."""
+        config = self._work.run_config
+        update: dict[str, Any] = {}
         window = turn.window if turn is not None else self._work.history.recent_events
-        if window is None or self._work.run_config.get_session_config is not None:
-            return self._work.run_config
-        return self._work.run_config.model_copy(
-            update={"get_session_config": GetSessionConfig(num_recent_events=window)}
-        )
+        if window is not None and config.get_session_config is None:
+            update["get_session_config"] = GetSessionConfig(num_recent_events=window)
+        if config.telemetry is None:
+            update["telemetry"] = _telemetry()
+        return config.model_copy(update=update)
 
     def _note(self, event: Event) -> bool:
         """Take an event into account; whether it may be passed on."""
@@ -165,3 +169,9 @@ class Attempt:
             if resume.is_answer(event) or resume.is_waiting(event):
                 self._reported = None
         return True
+
+
+@cache
+def _telemetry() -> TelemetryConfig:
+    """What the environment says; without it, ADK reads the environment for every streamed chunk."""
+    return TelemetryConfig()

@@ -7,7 +7,7 @@ import pytest
 from oda import OdaContext
 from oda.errors import AgentLoadError, AgentNotFoundError, ConfigurationError
 from oda.testing import ModelServer
-from oda.testing.script import Call, Error, Text, ToolCalls
+from oda.testing.script import Call, Error, Step, Text, ToolCalls
 
 OWN_MODEL = """
 from google.adk.agents import LlmAgent
@@ -49,14 +49,13 @@ def write(folder: Path, kind: str, base: str) -> None:
             (folder / "agent.py").write_text(text + GRAPH.format(agent=agent))
 
 
-def context(agents: Path, tmp_path: Path, **settings: object) -> OdaContext:
+def context(agents: Path, tmp_path: Path) -> OdaContext:
     return OdaContext.from_settings(
         agents_dir=agents,
         data_dir=tmp_path / "data",
         config_dir=tmp_path / "config",
         session_service="memory://",
         retry={"initial_delay_s": 0.01},
-        **settings,
     )
 
 
@@ -65,7 +64,7 @@ async def test_an_agent_with_a_model_of_its_own_gets_our_retry_and_not_its_clien
     kind: str, tmp_path: Path
 ) -> None:
     name = f"own_{kind.replace('.', '_')}"
-    steps = [
+    steps: list[Step] = [
         ToolCalls(calls=(Call(name="add", args={"a": 2, "b": 3}),)),
         Error(status=500),
         Text(text="Five."),

@@ -20,7 +20,8 @@ def test_dir_lists_the_public_names() -> None:
 
 
 def test_importing_oda_imports_no_heavy_library() -> None:
-    code = "import sys, oda; print([m for m in ('litellm', 'google.adk', 'fastapi', 'sqlalchemy', 'pydantic') if m in sys.modules])"
+    heavy = ("litellm", "google.adk", "fastapi", "sqlalchemy", "pydantic")
+    code = f"import sys, oda; print([name for name in {heavy} if name in sys.modules])"
     assert _python(code) == "[]"
 
 

@@ -4,6 +4,7 @@ LiteLLM (1.106) reports `stop` for a stream that ended without a finish reason, 
 would pass for a whole one. Its wrapper knows whether the provider sent one.
 """
 
+import sys
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -23,7 +24,19 @@ class CheckedClient(LiteLLMClient):
 
 
 async def _checked(stream: Any) -> AsyncIterator[Any]:
+    has_callbacks = _has_callbacks()
     async for chunk in stream:
         yield chunk
+        if not has_callbacks and getattr(stream, "sent_stream_usage", False):
+            break  # what LiteLLM does after the usage serves its callbacks only, and costs a lot
     if getattr(stream, "received_finish_reason", "") is None:
         raise IncompleteAnswerError("The model's answer ended before it was complete.")
+
+
+def _has_callbacks() -> bool:
+    """Whether somebody wants to hear of finished calls from LiteLLM."""
+    litellm: Any = sys.modules["litellm"]
+    return any(
+        getattr(litellm, name, None)
+        for name in ("callbacks", "success_callback", "_async_success_callback")
+    )
