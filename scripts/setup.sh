@@ -1,4 +1,4 @@
-# Sourced by `serve` and `test`: goes to the repository root and makes .venv what uv.lock says.
+# Sourced by `serve`, `test` and `bench`: goes to the repository root and makes .venv what uv.lock says.
 # shellcheck shell=sh
 #
 # sync_environment NAME OPTION…   runs `uv sync` with these options, unless NAME is up to date
