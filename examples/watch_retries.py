@@ -17,7 +17,8 @@ async def main() -> None:
 
     agent = OdaAgent(runner, "demo", "ann", "1", policy=RetryPolicy(initial_delay_s=0.1))
     async for event in agent.run_async("Hi"):
-        print(event.author, event.error_code or "", event.content.parts[0].text)
+        for part in (event.content and event.content.parts) or []:
+            print(event.author, event.error_code or "", part.text)
 
 
 if __name__ == "__main__":
