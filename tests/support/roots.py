@@ -7,6 +7,7 @@ sibling calls its tool and says "beside", the router hands over to the worker, t
 
 import asyncio
 import warnings
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -145,16 +146,21 @@ _DRAFT = Text(text="draft")
 def _one_after_the_other(cast: Cast) -> tuple[LlmAgent, LlmAgent]:
     """Worker and sibling; the sibling is done before the worker begins."""
 
-    def is_done(event: Event, invocation_id: str) -> bool:
-        return transcript([event]) == ["sibling: beside"] and event.invocation_id == invocation_id
+    ended: dict[str, asyncio.Event] = defaultdict(asyncio.Event)
 
     async def wait(callback_context: CallbackContext) -> None:
-        events, invocation_id = callback_context.session.events, callback_context.invocation_id
-        async with asyncio.timeout(5):
-            while not any(is_done(event, invocation_id) for event in events):  # noqa: ASYNC110
-                await asyncio.sleep(0)
+        turn = callback_context.invocation_id
+        mine = [e for e in callback_context.session.events if e.invocation_id == turn]
+        if "sibling: beside" not in transcript(mine):
+            await asyncio.wait_for(ended[turn].wait(), 5)
 
-    return cast.worker(before_agent_callback=wait), cast.sibling()
+    async def done(callback_context: CallbackContext) -> None:
+        ended[callback_context.invocation_id].set()
+
+    return (
+        cast.worker(before_agent_callback=wait),
+        cast.sibling(after_agent_callback=done),
+    )
 
 
 def _fork(cast: Cast) -> Workflow:

@@ -5,7 +5,11 @@ from collections.abc import AsyncGenerator, Mapping
 from google.adk.models.base_llm import BaseLlm
 from google.adk.models.llm_request import LlmRequest
 from google.adk.models.llm_response import LlmResponse
-from google.genai.types import Content, Part
+from google.genai.types import Content, GenerateContentResponseUsageMetadata, Part
+
+_NOTHING_USED = GenerateContentResponseUsageMetadata(
+    prompt_token_count=0, candidates_token_count=0, total_token_count=0
+)
 
 NOT_CONFIGURED = {"oda_model": "not_configured"}
 """Metadata of an answer that says that there is no model."""
@@ -23,6 +27,7 @@ class Unconfigured(BaseLlm):
         yield LlmResponse(
             content=Content(role="model", parts=[Part(text=text)]),
             custom_metadata=NOT_CONFIGURED,
+            usage_metadata=_NOTHING_USED,
         )
 
 
