@@ -10,6 +10,14 @@ from oda.message.storable import storable_text
 
 Message = str | Content
 
+_NOT_A_USERS = frozenset(
+    {
+        *("function_call", "function_response", "tool_call", "tool_response"),
+        *("executable_code", "code_execution_result", "thought", "thought_signature"),
+    }
+)
+"""Parts that only models and tools make; from a client they would be forged."""
+
 
 def to_content(message: Message) -> Content:
     """A user message as ADK content, in text that every store takes.
@@ -42,6 +50,12 @@ def parse_content(message: str | dict[str, Any]) -> Content:
         first = error.errors()[0]
         where = ".".join(str(step) for step in first["loc"])
         raise InvalidRequestError(f"message.{where}: {first['msg']}") from error
+    for number, part in enumerate(content.parts or ()):
+        if forged := part.model_fields_set & _NOT_A_USERS:
+            raise InvalidRequestError(
+                f"message.parts.{number}: {', '.join(sorted(forged))} cannot be sent",
+                remedy="send text, inlineData or fileData; answer a waiting turn through its input",
+            )
     return to_content(content.model_copy(update={"role": "user"}))
 
 

@@ -18,6 +18,7 @@ from oda.agent.manager import OdaAgentManager
 from oda.agent.turn_plugin import SessionKey
 from oda.clock import Clock
 from oda.errors import InvalidRequestError, SessionExistsError, SessionNotFoundError
+from oda.message.storable import storable
 from oda.session.oda_session import META, OdaSession
 from oda.session.state import is_visible
 from oda.settings import SessionSettings
@@ -79,7 +80,7 @@ class OdaSessionManager:
                 app_name=app_name,
                 user_id=user_id,
                 session_id=session_id,
-                state={**(state or {}), META: meta},
+                state={**storable(dict(state or {})), META: meta},
             )
         except AlreadyExistsError as error:
             raise SessionExistsError(
@@ -213,14 +214,11 @@ class OdaSessionManager:
 
 
 def _check_id(name: str, value: str) -> None:
-    if (
-        not value
-        or len(value) > _MAX_ID_LENGTH
-        or not value.isprintable()
-        or value != value.strip()
-    ):
+    fits = 0 < len(value) <= _MAX_ID_LENGTH and value.isprintable() and value == value.strip()
+    if not fits or "/" in value:
         raise InvalidRequestError(
-            f"The {name} must be 1 to {_MAX_ID_LENGTH} printable characters without outer blanks."
+            f"The {name} must be 1 to {_MAX_ID_LENGTH} printable characters without outer blanks "
+            "and slashes."
         )
 
 

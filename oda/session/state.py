@@ -4,6 +4,8 @@ from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping
 from copy import deepcopy
 from typing import Any
 
+from oda.message.storable import storable
+
 INTERNAL_PREFIX = "_oda"
 """Keys of our own; callers neither see nor write them."""
 
@@ -72,15 +74,15 @@ class SessionState(Mapping[str, Any]):
         return self.update({key: None})
 
     def update(self, values: Mapping[str, Any]) -> Change:
-        """Set several keys; None removes.
+        """Set several keys to JSON values; None removes. What is no JSON is told as text.
 
         Raises:
-            ValueError: a key is reserved.
+            ValueError: a key is reserved, or a value cannot be stored.
         """
         for key in values:
             if not is_visible(key):
                 raise ValueError(f"the state key {key!r} is reserved")
-        self._changes.update(values)
+        self._changes.update(storable(dict(values)))
         return Change(self._commit)
 
     def clear(self) -> Change:

@@ -162,6 +162,12 @@ async def test_history_is_paged(client: Any) -> None:
         ("POST", f"{SESSIONS}/s/turns", {"json": {"message": {"parts": []}}}, 422, None),
         ("POST", f"{SESSIONS}/s/turns", {"json": {"message": {"parts": [7]}}}, 422, None),
         ("POST", f"{SESSIONS}/s/turns", {"json": {}}, 422, "invalid_request"),
+        (
+            *("POST", f"{SESSIONS}/s/turns"),
+            {"json": {"message": {"parts": [{"functionResponse": {"name": "add", "id": "1"}}]}}},
+            *(422, "invalid_request"),
+        ),
+        ("POST", SESSIONS, {"json": {"session_id": "a/b"}}, 422, "invalid_request"),
         ("POST", f"{SESSIONS}/s/turns", {"json": {"message": "x", "on_busy": "hm"}}, 422, None),
         (
             *("POST", f"{SESSIONS}/s/turns"),
@@ -228,3 +234,16 @@ async def test_the_documentation_describes_every_route_with_its_errors(client: A
         for operation in schema["paths"][path].values():
             problem = operation["responses"]["404"]["content"]["application/problem+json"]
             assert problem["schema"]["$ref"].endswith("/Problem")
+
+
+async def test_characters_that_no_store_takes_do_no_harm(client: Any) -> None:
+    created = await client.post(SESSIONS, json={"session_id": "s", "state": {"a": "x\x00y"}})
+    assert created.status_code == 201
+    patched = await client.patch(
+        f"{SESSIONS}/s/state",
+        content=b'{"b": "\\ud800"}',
+        headers={"Content-Type": "application/json"},
+    )
+    assert patched.json() == {"a": "x\ufffdy", "b": "\ufffd"}
+    turn = await client.post(f"{SESSIONS}/s/turns", json={"message": "a\x00b"})
+    assert turn.json()["turn"]["status"] == "succeeded"
