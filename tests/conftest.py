@@ -9,11 +9,15 @@ import psycopg
 import pytest
 from google.adk.sessions import DatabaseSessionService, InMemorySessionService
 from google.adk.sessions.base_session_service import BaseSessionService
+from hypothesis import settings
 from psycopg import sql
 from sqlalchemy.engine import make_url
 
 from oda.session.services import database_engine
 from oda.testing import FakeClock
+
+settings.register_profile("oda", deadline=None, derandomize=bool(os.environ.get("CI")))
+settings.load_profile("oda")
 
 POSTGRES = "postgresql+psycopg://postgres@127.0.0.1:5432/postgres"
 

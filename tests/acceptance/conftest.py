@@ -140,8 +140,8 @@ async def _ready(process: asyncio.subprocess.Process, output: list[str]) -> str:
     assert process.stdout is not None
     async for line in process.stdout:
         output.append(line.decode())
-        if found := re.search(r"http://[\w.:]+", output[-1]):
-            return found[0]
+        if found := re.search(r"is ready on (http://[\w.:]+)", output[-1]):
+            return found[1]
     raise AssertionError(f"the server did not start:\n{''.join(output)}")
 
 

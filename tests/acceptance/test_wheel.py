@@ -50,10 +50,12 @@ async def test_the_wheel_serves_an_agents_folder_from_anywhere(tmp_path: Path) -
     try:
         assert process.stdout is not None
         async with asyncio.timeout(60):
-            line = (await process.stdout.readline()).decode()
-        url = re.search(r"http://[\w.:]+", line)
-        assert url, line
-        async with httpx.AsyncClient(base_url=url[0], timeout=30) as client:
+            output = ""
+            while not (url := re.search(r"is ready on (http://[\w.:]+)", output)):
+                line = await process.stdout.readline()
+                assert line, f"the server did not start:\n{output}"
+                output += line.decode()
+        async with httpx.AsyncClient(base_url=url[1], timeout=30) as client:
             created = await client.post("/v1/apps/greeter/sessions")
             turns = f"{created.headers['location']}/turns"
             answer = await client.post(turns, json={"message": "hello"})
