@@ -53,7 +53,7 @@ class Lane:
         place = Place(self)
         if self.busy and on_busy == "interrupt":
             self._places.insert(1, place)
-            self._interrupt()
+            self._interrupt_first()
         else:
             self._places.append(place)
         return place
@@ -65,6 +65,13 @@ class Lane:
         if self._places:
             self._places[0].call()
 
+    def _interrupt_first(self) -> None:
+        first = self._places[0]
+        if first.entered:
+            self._interrupt()
+        else:
+            first.interrupted = True
+
     def is_first(self, place: "Place") -> bool:
         return self._places[0] is place
 
@@ -74,6 +81,9 @@ class Place:
 
     def __init__(self, lane: Lane) -> None:
         self._lane = lane
+        self.entered = False
+        self.interrupted = False
+        """Whether it was to end before it had begun; whoever enters must then do nothing."""
         self._called = asyncio.Event()
 
     def call(self) -> None:
@@ -91,6 +101,7 @@ class Place:
             except asyncio.CancelledError:
                 self._lane.leave(self)
                 raise
+        self.entered = True
 
     async def __aexit__(self, *_: object) -> None:
         self._lane.leave(self)

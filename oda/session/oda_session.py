@@ -10,6 +10,7 @@ from google.adk.sessions import Session
 from google.adk.sessions.base_session_service import BaseSessionService, GetSessionConfig
 from google.genai.types import Content, FunctionResponse, Part
 
+from oda.agent import notices
 from oda.agent.limits import TurnLimits
 from oda.agent.manager import OdaAgentManager
 from oda.agent.oda_agent import CancelReceipt, OdaAgent
@@ -97,7 +98,11 @@ class OdaSession:
         """
         content = to_content(message)
         oda_agent = self.agent(agent)
-        async with place or self._lane.reserve(on_busy):
+        place = place or self._lane.reserve(on_busy)
+        async with place:
+            if place.interrupted:
+                yield notices.cancelled(invocation_id="", timestamp=self._clock.now())
+                return
             delta = self._delta_of_turn(state_delta)
             if on_start is not None:
                 on_start(oda_agent)

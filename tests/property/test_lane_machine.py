@@ -70,8 +70,12 @@ class LaneMachine(RuleBasedStateMachine):
         assert not full
         assert not (busy and on_busy == "reject")
         if busy and on_busy == "interrupt":
+            first = self.line[0]
             self.line.insert(1, turn)
-            self.expected_interrupts += 1
+            if first.inside:
+                self.expected_interrupts += 1
+            else:
+                assert first.place.interrupted
         else:
             self.line.append(turn)
         if enters:

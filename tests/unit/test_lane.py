@@ -163,3 +163,17 @@ async def test_reserved_place_can_be_given_up() -> None:
     place.give_up()
     place.give_up()
     assert not lane.busy
+
+
+async def test_a_turn_that_has_not_begun_learns_that_it_was_interrupted() -> None:
+    stopped: list[str] = []
+    lane = Lane(max_queued=10, interrupt=lambda: stopped.append("running"))
+    first = lane.reserve()
+    second = lane.reserve("interrupt")
+    assert first.interrupted
+    assert stopped == []
+    async with first:
+        third = lane.reserve("interrupt")
+        assert stopped == ["running"]
+    assert not second.interrupted
+    third.give_up()
