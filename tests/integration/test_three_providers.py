@@ -79,7 +79,7 @@ async def turn(
             session_service="memory://",
             model=PROVIDERS[provider],
             model_api_base=base,
-            model_timeout_s=1.0,
+            model_timeout_s=1.0 if any(_stalls(step) for step in steps) else 30.0,
             clock=clock,
         )
         mode = StreamingMode.SSE if streamed else StreamingMode.NONE
@@ -95,6 +95,11 @@ async def turn(
             ]
             assert (await session.ask("next")).ok
         return events, server, clock
+
+
+def _stalls(step: Step) -> bool:
+    """Whether only a time limit ends the call."""
+    return isinstance(step, Cut) and step.how == "stall"
 
 
 def codes(events: list[Event]) -> list[str]:
