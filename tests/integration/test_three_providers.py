@@ -79,7 +79,7 @@ async def turn(
             session_service="memory://",
             model=PROVIDERS[provider],
             model_api_base=base,
-            model_timeout_s=1.0 if any(_stalls(step) for step in steps) else 30.0,
+            model_timeout_s=2.0 if any(_stalls(step) for step in steps) else 30.0,
             clock=clock,
         )
         mode = StreamingMode.SSE if streamed else StreamingMode.NONE
