@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from datetime import UTC, datetime
 from typing import Protocol
 
 
@@ -25,3 +26,8 @@ class SystemClock:
 
     async def sleep(self, seconds: float) -> None:
         await asyncio.sleep(seconds)
+
+
+def utc(clock: Clock) -> datetime:
+    """The clock's time as a date in UTC."""
+    return datetime.fromtimestamp(clock.now(), UTC)

@@ -2,8 +2,10 @@
 
 import asyncio
 import os
+import uuid
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, AsyncExitStack
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -19,12 +21,18 @@ from oda.agent.rehearsal import rehearse
 from oda.clock import Clock, SystemClock
 from oda.config.files import ConfigurationFiles
 from oda.config.records import Configuration
+from oda.config.secrets import known_secrets
+from oda.database.database import Database, open_database
+from oda.database.migrate import upgrade
 from oda.errors import AgentStateError
+from oda.secret_mask import secrets
+from oda.session.live_history import LiveHistory
 from oda.session.manager import OdaSessionManager
 from oda.session.oda_session import OdaSession
 from oda.session.services import open_services
 from oda.settings import Settings
 from oda.telemetry import current_trace_id
+from oda.tools.ledger import SqlToolLedger
 from oda.tools.mcp import McpConnections, default_connections
 from oda.turn.in_process import InProcessEngine
 
@@ -41,6 +49,7 @@ class OdaContext:
 
     settings: Settings
     configuration: ConfigurationFiles
+    database: Database
     services: Services
     definitions: Definitions
     models: Models
@@ -52,6 +61,7 @@ class OdaContext:
     def __init__(self, settings: Settings, *, clock: Clock | None = None) -> None:
         self.settings = settings
         self._clock = clock or SystemClock()
+        secrets.register(*known_secrets(os.environ), *known_secrets(settings.model_dump()))
         self._stack: AsyncExitStack | None = None
         self._applied: Configuration | None = None
         self._portal: BlockingPortal | None = None
@@ -95,10 +105,17 @@ class OdaContext:
         if self._stack is not None:
             raise AgentStateError("The context is open already.")
         settings = self.settings
+        node_id = f"node_{uuid.uuid4().hex}"
         async with AsyncExitStack() as stack:
             self.configuration = ConfigurationFiles(settings.config_dir)
             current = self._current_configuration
-            self.services = await stack.enter_async_context(open_services(settings))
+            self.database = await stack.enter_async_context(
+                open_database(settings.resolved_database_url)
+            )
+            with self.database.reaching():
+                await upgrade(self.database.engine)
+            opened = await stack.enter_async_context(open_services(settings, self.database))
+            self.services = replace(opened, session=LiveHistory(opened.session))
             self.mcp = await stack.enter_async_context(
                 McpConnections(self.configuration.current().mcp_servers, environ=os.environ)
             )
@@ -108,12 +125,23 @@ class OdaContext:
             stack.push_async_callback(close_clients)
             self.definitions = Definitions(settings.agents_dir, current, self.mcp.toolset)
             self.agents = OdaAgentManager(
-                self.definitions, self.services, settings, current, self._clock, self.mcp.release
+                self.definitions,
+                self.services,
+                settings,
+                current,
+                self._clock,
+                self.mcp.release,
+                SqlToolLedger(self.database, self._clock, node_id),
             )
             self.sessions = OdaSessionManager(self.agents, settings.session, self._clock)
             stack.push_async_callback(self.sessions.close)
             self.turns = InProcessEngine(
-                self._clock, kept=settings.turn.kept, trace_id=current_trace_id
+                self.database,
+                self.sessions,
+                settings,
+                self._clock,
+                node_id=node_id,
+                trace_id=current_trace_id,
             )
             stack.push_async_callback(self.turns.close)
             self._stack = stack.pop_all()

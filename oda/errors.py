@@ -4,19 +4,29 @@
     ├── ConfigurationError          a file, variable or definition is wrong; nothing was started
     │   └── AgentLoadError          an agent folder exists but cannot be loaded
     ├── InvalidRequestError         the caller's input is malformed
+    │   ├── MalformedError          it cannot even be read
+    │   └── IdempotencyConflictError    an Idempotency-Key was used with another body
+    ├── UnauthenticatedError        nobody knows who asks
+    ├── ForbiddenError              who asks may not do this
     ├── NotFoundError
     │   ├── AgentNotFoundError
     │   ├── SessionNotFoundError
+    │   ├── ArtifactNotFoundError
     │   └── TurnNotFoundError
+    ├── CursorExpiredError          what a page was to go on from is not there any more
     ├── ConflictError               the input is fine, the current state does not allow it
     │   ├── SessionExistsError
     │   ├── SessionBusyError        a turn is running and the caller asked not to wait
     │   ├── AgentStateError         a call that the agent's life cycle does not allow now
     │   └── StaleStateError         the state changed since the caller read it
+    ├── CrashLoopError              a turn whose process died with it again and again
+    ├── OwnershipLostError          another node has taken a turn over
     ├── OverloadedError             a bounded queue or cache is full; try again later
+    │   └── DailyLimitError         a user has used up what a day allows
     ├── UnavailableError            a part that we depend on cannot be reached
     ├── IncompleteAnswerError       a model's stream ended without saying that it is complete
     ├── CircuitOpenError            a model failed so often that it is left alone for a while
+    ├── ToolTimeoutError            a tool call took too long and was cut off
     ├── LimitExceededError          a turn used up its model calls, time, tokens or money
     └── FatalToolError              raised by a tool to end the turn instead of answering the model
 
@@ -59,6 +69,24 @@ class InvalidRequestError(OdaError):
     code = "invalid_request"
 
 
+class MalformedError(InvalidRequestError):
+    """Raised when what came is not what can be read at all, such as JSON."""
+
+    code = "malformed"
+
+
+class UnauthenticatedError(OdaError):
+    """Raised when a request has no credential, or one that does not hold."""
+
+    code = "unauthenticated"
+
+
+class ForbiddenError(OdaError):
+    """Raised when it is known who asks, and they may not do this."""
+
+    code = "forbidden"
+
+
 class NotFoundError(OdaError):
     """Raised when what the caller names does not exist, or is not theirs."""
 
@@ -81,6 +109,18 @@ class TurnNotFoundError(NotFoundError):
     """Raised when the turn does not exist, has been dropped, or belongs to another user."""
 
     code = "turn_not_found"
+
+
+class ArtifactNotFoundError(NotFoundError):
+    """Raised when a session has no such artifact, or not in that version."""
+
+    code = "artifact_not_found"
+
+
+class CursorExpiredError(OdaError):
+    """Raised when the place from which to read on has been taken back."""
+
+    code = "cursor_expired"
 
 
 class ConflictError(OdaError):
@@ -114,6 +154,24 @@ class StaleStateError(ConflictError):
     code = "stale_state"
 
 
+class IdempotencyConflictError(InvalidRequestError):
+    """Raised when an idempotency key is used again for something else."""
+
+    code = "idempotency_conflict"
+
+
+class CrashLoopError(OdaError):
+    """Raised instead of running a turn once more that has outlived too many processes."""
+
+    code = "crash_loop"
+
+
+class OwnershipLostError(OdaError):
+    """Raised when a node wants to go on with a turn that another has taken over."""
+
+    code = "ownership_lost"
+
+
 class OverloadedError(OdaError):
     """Raised when a bounded queue is full."""
 
@@ -123,6 +181,12 @@ class OverloadedError(OdaError):
     def __init__(self, message: str, *, retry_after_s: float, remedy: str | None = None) -> None:
         super().__init__(message, remedy=remedy)
         self.retry_after_s = retry_after_s
+
+
+class DailyLimitError(OverloadedError):
+    """Raised when a user has used up the model calls, tokens or dollars of a day."""
+
+    code = "daily_limit"
 
 
 class UnavailableError(OdaError):
@@ -148,6 +212,13 @@ class CircuitOpenError(OdaError):
     def __init__(self, message: str, *, retry_after_s: float, remedy: str | None = None) -> None:
         super().__init__(message, remedy=remedy)
         self.retry_after_s = retry_after_s
+
+
+class ToolTimeoutError(OdaError):
+    """Raised when a call of a tool has taken longer than it may."""
+
+    code = "tool_timeout"
+    retryable = True
 
 
 class LimitExceededError(OdaError):

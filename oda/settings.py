@@ -2,11 +2,23 @@
 
 import os
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
+from urllib.parse import SplitResult, urlsplit
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, ValidationError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    SecretStr,
+    ValidationError,
+    model_validator,
+)
+from pydantic_core import PydanticCustomError
 from pydantic_settings import (
     BaseSettings,
+    NoDecode,
     PydanticBaseSettingsSource,
     SettingsConfigDict,
     YamlConfigSettingsSource,
@@ -19,7 +31,14 @@ from oda.telemetry import LogFormat, LogLevel
 _UNION_TAGS = ("int", "float")
 """What pydantic adds to the place of an error inside of `int | float`."""
 
+OnLimit = Literal["stop", "ask", "cheaper"]
+
 Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+
+
+def _reason(message: str) -> str:
+    ours = message.removeprefix("Value error, ")
+    return message.lower() if ours == message else ours
 
 
 def _lower(value: object) -> object:
@@ -56,8 +75,42 @@ class TurnSettings(Section):
     """Most input and output tokens of one turn."""
     cost_usd: Annotated[float, Field(gt=0)] | None = None
     """Most US dollars of one turn, where prices are known."""
-    kept: Annotated[int, Field(ge=1)] = 300
-    """Most finished turns whose events can still be read."""
+    on_limit: OnLimit = "stop"
+    """When calls, tokens or dollars are used up: `stop` ends the turn, `ask` waits for the user to
+    grant as much again, `cheaper` goes on with the cheaper model for as much again."""
+    cheaper_model: str | None = None
+    """A configured name, or a raw one as in `ODA_MODEL`."""
+    retention_days: Annotated[float, Field(gt=0)] = 30.0
+    """How long finished turns and their events can be read."""
+    input_timeout_s: Seconds = 7 * 86400.0
+    """How long a turn waits for a person before it fails."""
+    grace_s: Annotated[float, Field(ge=0)] = 10.0
+    """How long running turns may go on when the server stops; the next start goes on with them."""
+    lease_s: Seconds = 6.0
+    """A node that has not been heard of for so long is dead; others take over its turns."""
+    max_recoveries: Annotated[int, Field(ge=1)] = 5
+    """How many nodes a turn may outlive; one that keeps killing them fails."""
+
+
+class ToolsSettings(Section):
+    """`ODA_TOOLS__…`"""
+
+    max_result_chars: Annotated[int, Field(ge=1000)] = 100_000
+    """Most characters of a tool's result; a longer one is cut off and says so."""
+    timeout_s: Seconds | None = 300.0
+    """Longest call of a tool; `none` for no limit but the turn's. A call that is cut off has an
+    unknown outcome; the turn goes on."""
+
+
+class DaySettings(Section):
+    """`ODA_DAY__…`: what one user may use up in a day (UTC), over all turns; none by default."""
+
+    model_calls: Annotated[int, Field(ge=1)] | None = None
+    tokens: Annotated[int, Field(ge=1)] | None = None
+    cost_usd: Annotated[float, Field(gt=0)] | None = None
+    on_limit: OnLimit = "stop"
+    """When it is used up: `stop` refuses further turns until the next day, `ask` accepts them but
+    waits for the user's consent, `cheaper` runs them with `ODA_TURN__CHEAPER_MODEL`."""
 
 
 class BreakerSettings(Section):
@@ -67,6 +120,123 @@ class BreakerSettings(Section):
     """Failures in a row, over all sessions, that open the circuit."""
     pause_s: Seconds = 30.0
     """How long it stays open before one call is let through."""
+
+
+_RsaAlgorithm = Literal["RS256", "RS384", "RS512", "PS256", "PS384", "PS512"]
+_CurveAlgorithm = Literal["ES256", "ES384", "ES512", "EdDSA"]
+JwtAlgorithm = Literal[_RsaAlgorithm, _CurveAlgorithm]
+"""Signatures of a private key; a secret that both sides share (HS256 and so on) never counts."""
+
+
+def _listed(value: object) -> object:
+    """Names between commas or blanks, as an environment variable has them."""
+    return value.replace(",", " ").split() if isinstance(value, str) else value
+
+
+class JwtSettings(Section):
+    """`ODA_JWT__…`: whose tokens are accepted."""
+
+    issuer: str | None = None
+    """Exactly as in the tokens' `iss`, usually a URL; without it no token is accepted."""
+    audience: str | None = None
+    """Must be in the tokens' `aud`; needed with an issuer."""
+    jwks_url: str | None = None
+    """The issuer's keys; by default as its OpenID configuration says, else
+    `<issuer>/.well-known/jwks.json`."""
+    algorithms: Annotated[
+        tuple[JwtAlgorithm, ...], Field(min_length=1), NoDecode, BeforeValidator(_listed)
+    ] = ("RS256", "ES256")
+    """Signatures that are accepted."""
+    user_claim: str = "sub"
+    """Who the user is."""
+    scope_claim: str = "scope"
+    """What the user may do: a list, or names between blanks."""
+    admin_scope: str = "oda:admin"
+    """The name in `scope_claim` that makes an admin."""
+    leeway_s: Annotated[float, Field(ge=0, le=600)] = 30.0
+    """How much the issuer's clock may differ from ours."""
+
+    @model_validator(mode="after")
+    def _has_an_audience(self) -> Self:
+        if self.issuer and not self.audience:
+            raise PydanticCustomError(
+                "no_audience",
+                "an issuer needs an audience, else its tokens for other services are accepted",
+            )
+        return self
+
+
+def _rate_storage(value: str) -> str:
+    """A place for the counts of rate limits.
+
+    Raises:
+        ValueError: it is none.
+    """
+    parts = urlsplit(value)
+    is_redis = parts.scheme.removeprefix("async+") in ("redis", "rediss")
+    if value != "memory://" and not (is_redis and parts.hostname and _has_a_port(parts)):
+        raise ValueError("it is neither memory:// nor such as redis://localhost:6379/0")
+    return value
+
+
+def _has_a_port(parts: SplitResult) -> bool:
+    """Whether the port is one, or left out."""
+    try:
+        return parts.port != 0
+    except ValueError:
+        return False
+
+
+class LimitSettings(Section):
+    """`ODA_LIMITS__…`: what one client may ask of the server."""
+
+    body_bytes: Annotated[int, Field(ge=1024)] = 20 * 2**20
+    """Largest body of a request."""
+    json_depth: Annotated[int, Field(ge=8, le=500)] = 64
+    """Most arrays and objects in one another in a JSON body."""
+    header_bytes: Annotated[int, Field(ge=1024)] = 32 * 2**10
+    """Largest head of a request: path, names and values."""
+    head_timeout_s: Seconds = 10.0
+    """How long a client may take to send the head of a request."""
+    body_timeout_s: Seconds = 30.0
+    """How long a client may take to send a body."""
+    requests_per_minute: Annotated[int, Field(ge=1)] = 600
+    """Of one user, WebSockets counted once; not where nobody says who they are."""
+    failed_logins_per_minute: Annotated[int, Field(ge=1)] = 60
+    """From one address; more are not even looked at."""
+    turns_at_once: Annotated[int, Field(ge=1)] = 32
+    """Unfinished turns of one user."""
+    sockets: Annotated[int, Field(ge=1)] = 20
+    """Open WebSockets of one user."""
+    socket_message_bytes: Annotated[int, Field(ge=1024)] = 4 * 2**20
+    """Largest message on a WebSocket."""
+    socket_messages_per_minute: Annotated[int, Field(ge=1)] = 300
+    """Of one WebSocket."""
+    socket_stall_s: Seconds = 30.0
+    """How long a client may leave unread what is sent on its WebSocket."""
+    storage: Annotated[str, AfterValidator(_rate_storage)] = "memory://"
+    """Where requests and failed logins are counted: `memory://` in each node, `redis://…` in all
+    together. While Redis is away they are not limited, and the log says so once a minute."""
+
+
+def _origin(value: str) -> str:
+    """An origin as browsers send it.
+
+    Raises:
+        ValueError: it is none, or stands for several.
+    """
+    parts = urlsplit(value)
+    if parts.scheme not in ("http", "https") or value != f"{parts.scheme}://{parts.netloc}":
+        raise ValueError(f"{value!r} is no origin such as https://app.example.com")
+    if not parts.hostname or "*" in value or "@" in value or value != value.lower():
+        raise ValueError(f"{value!r} is no single origin in lower case")
+    return value
+
+
+Names = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_listed)]
+Origins = Annotated[
+    tuple[Annotated[str, AfterValidator(_origin)], ...], NoDecode, BeforeValidator(_listed)
+]
 
 
 class Settings(BaseSettings):
@@ -107,7 +277,10 @@ class Settings(BaseSettings):
     """Overrides of the retry policies' fields, such as `ODA_RETRY__MAX_RETRIES`."""
     session: SessionSettings = SessionSettings()
     turn: TurnSettings = TurnSettings()
+    day: DaySettings = DaySettings()
+    tools: ToolsSettings = ToolsSettings()
     breaker: BreakerSettings = BreakerSettings()
+    jwt: JwtSettings = JwtSettings()
 
     host: str = "127.0.0.1"
     """Address to listen on."""
@@ -115,6 +288,13 @@ class Settings(BaseSettings):
     """0 takes a free one."""
     dev_ui: bool = True
     """Whether ADK's dev UI is served; it never is on a public address."""
+    limits: LimitSettings = LimitSettings()
+    allowed_hosts: Names = ()
+    """Names of this server in `Host`, without ports, besides those of this machine; on a public
+    address all names by default."""
+    allowed_origins: Origins = ()
+    """Pages of other origins that may call this server, each exactly, such as
+    `https://app.example.com`."""
     insecure: bool = False
     """Listen on a public address although nobody has to prove who they are."""
 
@@ -122,6 +302,12 @@ class Settings(BaseSettings):
     """Threads for tools that are not `async`."""
     log_level: Annotated[LogLevel, BeforeValidator(_lower)] = "warning"
     log_format: Annotated[LogFormat, BeforeValidator(_lower)] = "console"
+
+    @model_validator(mode="after")
+    def _cheaper_needs_a_model(self) -> Self:
+        if "cheaper" in (self.turn.on_limit, self.day.on_limit) and not self.turn.cheaper_model:
+            raise ValueError("on_limit 'cheaper' needs ODA_TURN__CHEAPER_MODEL")
+        return self
 
     @classmethod
     def load(cls, **overrides: Any) -> Self:
@@ -135,8 +321,9 @@ class Settings(BaseSettings):
         except ValidationError as error:
             first = error.errors()[0]
             name = "__".join(str(step) for step in first["loc"] if step not in _UNION_TAGS).upper()
+            where = f"setting ODA_{name}" if name else "settings"
             raise ConfigurationError(
-                f"setting ODA_{name}: {first['msg'].lower()}",
+                f"{where}: {_reason(first['msg'])}",
                 remedy="correct it in the environment, in .env or in config/oda.yaml",
             ) from error
         except ValueError as error:

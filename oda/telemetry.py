@@ -12,6 +12,8 @@ from typing import Literal
 import structlog
 from opentelemetry import trace
 
+from oda.secret_mask import secrets
+
 _TOLD_BY_US = (
     "google_adk.google.adk.runners",
     "google_adk.google.adk.workflow._node_runner",
@@ -43,7 +45,11 @@ def configure_logging(level: LogLevel, log_format: LogFormat) -> None:
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
-            processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *renderers],
+            processors=[
+                structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+                *renderers,
+                _without_secrets,
+            ],
             foreign_pre_chain=shared,
         )
     )
@@ -54,6 +60,11 @@ def configure_logging(level: LogLevel, log_format: LogFormat) -> None:
         logging.getLogger(name).setLevel(
             logging.CRITICAL if threshold > logging.DEBUG else threshold
         )
+
+
+def _without_secrets(_: object, __: str, line: structlog.typing.EventDict) -> str:
+    """Mask known secrets in a rendered line, tracebacks included."""
+    return secrets.mask(str(line))
 
 
 def get_logger(name: str) -> structlog.stdlib.BoundLogger:

@@ -13,7 +13,7 @@ from hypothesis import settings
 from psycopg import sql
 from sqlalchemy.engine import make_url
 
-from oda.session.services import database_engine
+from oda.database.engine import database_engine
 from oda.testing import FakeClock
 
 settings.register_profile("oda", deadline=None, derandomize=bool(os.environ.get("CI")))

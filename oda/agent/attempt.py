@@ -1,6 +1,6 @@
 """One attempt at a turn: it goes on from what the session holds of the turn by then."""
 
-from collections.abc import AsyncGenerator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import aclosing, contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -22,6 +22,9 @@ from oda.agent.history import History, StoredTurn
 from oda.agent.threads import sync_tools_in_threads
 from oda.agent.turn_scope import TurnScope
 from oda.errors import TurnNotFoundError
+from oda.tools.idempotency import CallKey, original_call_id
+from oda.tools.limits import ToolLimits
+from oda.tools.recording import CallRecorder, recording, warn_of_unknown_outcome
 
 
 class RunAttempt(Protocol):
@@ -48,7 +51,7 @@ class Work:
     history: History
     run_config: RunConfig
     scope: TurnScope
-    tool_threads: int
+    tool_limits: ToolLimits
     message: Content | None
     """None when the turn's message is known to be stored."""
     state_delta: dict[str, Any] | None
@@ -62,28 +65,41 @@ class Attempt:
         self._resuming = resuming
         self._last: Event | None = None
         self._reported: Event | None = None
+        self._recorder = CallRecorder(work.history.key, work.scope.ledger, work.tool_limits)
         self.partial_text = False
         """Whether text has been shown that no complete event has followed yet."""
 
-    async def events(self) -> AsyncGenerator[Event, None]:
+    async def events(self, cut_off: Callable[[Exception], None]) -> AsyncGenerator[Event, None]:
         """Yield what a client may see; a failure's own error event is not that.
+
+        `cut_off` ends the attempt with an error, whatever it is doing.
 
         Raises:
             Exception: why the attempt failed, also when that was reported rather than raised.
         """
+        self._recorder.cut_off = cut_off
         turn = await self._stored_turn() if self._resuming else None
         if turn is None and self._work.message is None:
             raise TurnNotFoundError(
                 f"The session holds nothing of the turn {self._work.scope.invocation_id!r}.",
                 remedy="send its message again, under the same id",
             )
-        ended = self._recorded_end(turn)
+        if turn is not None:
+            self._work.scope.usage.recall(turn.events)
+        recorded = await self._recorded(turn)
+        ended = self._recorded_end(turn, recorded)
         if ended and speaks_for(self._work.runner.agent, ended[-1].author):
             for event in ended:  # ADK would ask the model again
                 yield event
             return
-        with sync_tools_in_threads(self._work.tool_threads), self._true_failure():
-            async with aclosing(await self._start(turn)) as run:
+        for event in await self._close_open_calls(turn, recorded):
+            yield event
+        with (
+            sync_tools_in_threads(self._work.tool_limits.threads),
+            recording(self._recorder),
+            self._true_failure(),
+        ):
+            async with aclosing(self._start(turn)) as run:
                 async for event in run:
                     if self._note(event):
                         yield event
@@ -102,16 +118,21 @@ class Attempt:
         try:
             yield
         except Exception:
-            if self._work.scope.failure is None:
+            failure = self._recorder.failure or self._work.scope.failure
+            if failure is None:
                 raise
-            raise self._work.scope.failure from None
+            raise failure from None
 
     async def _stored_turn(self) -> StoredTurn | None:
         invocation_id = self._work.scope.invocation_id
         return None if invocation_id is None else await self._work.history.of_turn(invocation_id)
 
-    def _recorded_end(self, turn: StoredTurn | None) -> Sequence[Event]:
+    def _recorded_end(
+        self, turn: StoredTurn | None, recorded: resume.Recorded | None
+    ) -> Sequence[Event]:
         if turn is None or self._to_send(turn) is not None:
+            return ()
+        if resume.calls_never_begun(turn.events, recorded):
             return ()
         return resume.recorded_end(turn.events)
 
@@ -122,17 +143,49 @@ class Attempt:
             return message
         return None if resume.is_stored(turn.events, message) else message
 
-    async def _start(self, turn: StoredTurn | None) -> AsyncGenerator[Event, None]:
-        """Seal what is open in the turn and run ADK on it."""
+    async def _close_open_calls(
+        self, turn: StoredTurn | None, recorded: resume.Recorded | None
+    ) -> Sequence[Event]:
+        """Seal what the turn has left open and see what of it is to be made again or skipped.
+
+        Returns the seals, which the client has not seen.
+        """
+        scope, root = self._work.scope, self._work.runner.agent
+        scope.call_ids = set()
+        if turn is None:
+            return ()
+        scope.call_ids = {
+            call.id or "" for event in turn.events for call in event.get_function_calls()
+        }
+        closing = resume.close_to_resume(turn.events, recorded)
+        scope.repeats = closing.repeats
+        scope.finished = replay.finished_runs(
+            turn.events, root, from_checkpoints=not takes_invocation_id(root)
+        )
+        marks = replay.interrupted_nodes(turn.events, root)
+        await self._work.history.append(turn.session, [*closing.seals, *marks])
+        for call in closing.unknown:
+            self._lose(call)
+        return closing.seals
+
+    async def _recorded(self, turn: StoredTurn | None) -> resume.Recorded | None:
+        """What the ledger has of the turn, if there is anything to ask."""
+        ledger = self._work.scope.ledger
+        if ledger is None or turn is None or not resume.unanswered_calls(turn.events):
+            return None
+        return await ledger.of_turn(turn.events[0].invocation_id)
+
+    def _lose(self, call: resume.OpenCall) -> None:
+        """Tell the operator of a call whose outcome is unknown."""
+        key = CallKey(call.event.invocation_id, original_call_id(call.call.id or ""))
+        if self._work.scope.ledger is not None:
+            self._work.scope.ledger.lose(key)
+        warn_of_unknown_outcome(call.call.name or "", key, self._work.history.key)
+
+    def _start(self, turn: StoredTurn | None) -> AsyncGenerator[Event, None]:
+        """Run ADK on the turn."""
         work, root = self._work, self._work.runner.agent
         message = self._to_send(turn)
-        if turn is not None:
-            seals, work.scope.repeats = resume.close_to_resume(turn.events)
-            marks = replay.interrupted_nodes(turn.events, root)
-            work.scope.finished = replay.finished_runs(
-                turn.events, root, from_checkpoints=not takes_invocation_id(root)
-            )
-            await work.history.append(turn.session, [*seals, *marks])
         _, user_id, session_id = work.history.key
         return work.run(
             user_id=user_id,

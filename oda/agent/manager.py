@@ -20,6 +20,11 @@ from oda.clock import Clock
 from oda.config.records import Configuration
 from oda.errors import AgentNotFoundError, ConfigurationError
 from oda.settings import Settings
+from oda.tools.ledger import ToolLedger
+from oda.tools.limits import ToolLimits
+
+Ping = Callable[[], Awaitable[None]]
+"""Raises `UnavailableError` when a store does not answer."""
 
 
 @dataclass(frozen=True)
@@ -30,8 +35,8 @@ class Services:
     artifact: BaseArtifactService
     memory: BaseMemoryService
     credential: BaseCredentialService
-    ping: Callable[[], Awaitable[None]]
-    """Raises `UnavailableError` when the store of the sessions does not answer."""
+    ping: Ping
+    """Asks the store of the sessions."""
 
 
 class OdaAgentManager:
@@ -45,6 +50,7 @@ class OdaAgentManager:
         configuration: Callable[[], Configuration],
         clock: Clock,
         release: Callable[[SessionKey], Awaitable[None]],
+        ledger: ToolLedger | None = None,
     ) -> None:
         self.definitions = definitions
         self.services = services
@@ -52,6 +58,7 @@ class OdaAgentManager:
         self._configuration = configuration
         self._clock = clock
         self._release = release
+        self._ledger = ledger
 
     def create(self, agent_name: str, session: SessionKey) -> OdaAgent:
         """Make the agent of that name for a session.
@@ -84,8 +91,8 @@ class OdaAgentManager:
             policy=self.policy(agent_name),
             limits=self.limits(),
             recent_events=self._settings.session.recent_events,
-            tool_threads=self._configuration().agent(agent_name).sync_tool_threads
-            or self._settings.tool_threads,
+            tool_limits=self._tool_limits(agent_name),
+            ledger=self._ledger,
             clock=self._clock,
             on_cleanup=release,
         )
@@ -115,6 +122,15 @@ class OdaAgentManager:
             tokens=turn.tokens,
             cost_usd=turn.cost_usd,
             timeout_s=turn.timeout_s,
+            cheaper_model=turn.cheaper_model if turn.on_limit == "cheaper" else None,
+        )
+
+    def _tool_limits(self, agent_name: str) -> ToolLimits:
+        threads = self._configuration().agent(agent_name).sync_tool_threads
+        return ToolLimits(
+            threads=threads or self._settings.tool_threads,
+            timeout_s=self._settings.tools.timeout_s,
+            result_chars=self._settings.tools.max_result_chars,
         )
 
     def _app(self, agent_name: str, app_name: str) -> App:

@@ -10,6 +10,7 @@ from google.adk.events import Event, EventActions
 from google.genai.types import Content, Part
 
 from oda.agent.failure import Failure
+from oda.errors import LimitExceededError
 
 AUTHOR = "system"
 RETRY_ATTEMPT = "RETRY_ATTEMPT"
@@ -28,6 +29,12 @@ def is_notice(event: Event) -> bool:
 def is_final_notice(event: Event) -> bool:
     """Whether the event says that the turn has ended without an answer."""
     return is_notice(event) and event.error_code != RETRY_ATTEMPT
+
+
+def is_limit_notice(event: Event) -> bool:
+    """Whether the event says that the turn has ended because a limit was used up."""
+    error = (event.custom_metadata or {}).get("error") or {}
+    return is_final_notice(event) and error.get("code") == LimitExceededError.code
 
 
 def retry_attempt(

@@ -13,12 +13,13 @@ from oda.agent.limits import TurnLimits
 from oda.agent.retry import RetryPolicy
 from oda.agent.runner import attempt_of
 from oda.agent.sync import iterate
-from oda.agent.threads import TOOL_THREADS
 from oda.agent.turn_loop import TurnLoop
 from oda.clock import Clock, SystemClock
 from oda.errors import AgentStateError, SessionBusyError
 from oda.loop import running_loop
 from oda.message.content import Message, to_content
+from oda.tools.ledger import ToolLedger
+from oda.tools.limits import ToolLimits
 
 Status = Literal["initializing", "ready", "running", "retrying", "failed", "closing", "closed"]
 
@@ -59,7 +60,8 @@ class OdaAgent:
         policy: When to retry and how long to wait.
         limits: What one turn may use up.
         recent_events: How many stored events a turn loads; None for all.
-        tool_threads: How many synchronous tools run at a time.
+        tool_limits: What a tool call may take.
+        ledger: Where tool calls are recorded, so that after a crash it is known what has run.
         clock: Time and sleep, replaceable in tests.
         on_cleanup: Awaited once by `cleanup`.
     """
@@ -75,7 +77,8 @@ class OdaAgent:
         policy: RetryPolicy | None = None,
         limits: TurnLimits | None = None,
         recent_events: int | None = RECENT_EVENTS,
-        tool_threads: int = TOOL_THREADS,
+        tool_limits: ToolLimits | None = None,
+        ledger: ToolLedger | None = None,
         clock: Clock | None = None,
         on_cleanup: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
@@ -86,8 +89,9 @@ class OdaAgent:
         self.session_id = session_id
         self.policy = policy or RetryPolicy(max_retries=max_retries)
         self.limits = limits or TurnLimits()
-        self._recent_events = None if _summarises(runner) else recent_events
-        self._tool_threads = tool_threads
+        self.recent_events = None if _summarises(runner) else recent_events
+        self._tool_limits = tool_limits or ToolLimits()
+        self._ledger = ledger
         self._clock = clock or SystemClock()
         self._on_cleanup = on_cleanup
         self._turn: TurnLoop | None = None
@@ -102,6 +106,7 @@ class OdaAgent:
         new_message: Message,
         *,
         invocation_id: str | None = None,
+        begun: bool = True,
         state_delta: dict[str, Any] | None = None,
         run_config: RunConfig | None = None,
         limits: TurnLimits | None = None,
@@ -110,8 +115,9 @@ class OdaAgent:
 
         Args:
             new_message: A text or an ADK content.
-            invocation_id: Only to go on with a turn of which it is not known whether its message
-                was stored; the message is stored once in either case.
+            invocation_id: The turn's name in the session, by default a new one.
+            begun: Whether a turn of that name may have been begun before; then it goes on, and the
+                message is stored once in either case.
             state_delta: State changes that are stored with the message.
             run_config: ADK's own; for partial texts set its `streaming_mode`.
             limits: Instead of the agent's.
@@ -125,7 +131,10 @@ class OdaAgent:
         turn = self._begin(run_config, limits)
         async with aclosing(
             self._run(
-                turn, turn.begin(message, invocation_id=invocation_id, state_delta=state_delta)
+                turn,
+                turn.begin(
+                    message, invocation_id=invocation_id, begun=begun, state_delta=state_delta
+                ),
             )
         ) as events:
             async for event in events:
@@ -236,10 +245,11 @@ class OdaAgent:
             policy=self.policy,
             limits=limits or self.limits,
             clock=self._clock,
-            recent_events=self._recent_events,
+            recent_events=self.recent_events,
             run_config=run_config or RunConfig(),
             on_phase=self._set_status,
-            tool_threads=self._tool_threads,
+            tool_limits=self._tool_limits,
+            ledger=self._ledger,
         )
         self._turn = self._last_turn = turn
         self._ended = asyncio.Event()

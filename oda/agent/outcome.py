@@ -54,7 +54,8 @@ def _waiting(turn: Iterable[Event]) -> tuple[dict[str, Any], ...]:
         for call in event.get_function_calls():
             if call.id and call.id in (event.long_running_tool_ids or ()):
                 asked[call.id] = {"id": call.id, "name": call.name, "args": call.args or {}}
-        if event.author == "user":
-            for response in event.get_function_responses():
+        for response in event.get_function_responses():
+            withdrawn = (response.response or {}).get("status") == "cancelled"
+            if event.author == "user" or withdrawn:
                 asked.pop(response.id or "", None)
     return tuple(asked.values())

@@ -5,7 +5,7 @@ call without a response is *sealed*: an error response is appended, so that the 
 became of the call, and ADK neither drops the call from the prompt nor ends the run in silence.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -13,18 +13,34 @@ from google.adk.events import Event
 from google.genai.types import Content, FunctionCall, FunctionResponse, Part
 
 from oda.agent.notices import is_notice
-from oda.tools.idempotency import IDEMPOTENT_TOOLS, repeated_call_id
+from oda.tools.idempotency import IDEMPOTENT_TOOLS, original_call_id, repeated_call_id
+from oda.tools.ledger import CallRecord
+from oda.tools.recording import OUTCOME_UNKNOWN, Answer, told_of
+
+RECORDED_CALLS = "oda_recorded_calls"
+"""Key in the `custom_metadata` of a call's event: true when a ledger records what starts."""
+
+_ASKS_A_PERSON = "adk_request_"
+
+Recorded = Mapping[str, CallRecord]
+"""What the ledger has of a turn, by call id without the counter of repetitions."""
 
 SealReason = Literal["cancelled", "failed", "unknown", "repeated"]
 
-_SEALS = {
-    "cancelled": "The call was cancelled before it finished. It may have taken effect in part.",
-    "failed": "The turn failed before the call finished. It may have taken effect in part.",
-    "unknown": (
-        "Outcome unknown: the call was interrupted before its result was recorded. It may or may "
-        "not have taken effect. Check before you call it again."
-    ),
-    "repeated": "The call was interrupted before its result was recorded and is being repeated.",
+_SEALS: dict[SealReason, Answer] = {
+    "cancelled": {
+        "error": "The call was cancelled before it finished. It may have taken effect in part.",
+        "status": "cancelled",
+    },
+    "failed": {
+        "error": "The turn failed before the call finished. It may have taken effect in part.",
+        "status": "failed",
+    },
+    "unknown": OUTCOME_UNKNOWN,
+    "repeated": {
+        "error": "The call was interrupted before its result was recorded and is being repeated.",
+        "status": "repeated",
+    },
 }
 
 
@@ -43,24 +59,58 @@ def events_of(events: Iterable[Event], invocation_id: str) -> list[Event]:
 
 def open_calls(turn: Iterable[Event]) -> list[OpenCall]:
     """Calls of the turn that still lack a response and are not waiting for a person."""
-    waiting: dict[str, OpenCall] = {}
+    return [call for call in unanswered_calls(turn) if not _waits_for_a_person(call)]
+
+
+def unanswered_calls(turn: Iterable[Event]) -> list[OpenCall]:
+    """Calls of the turn without a response."""
+    unanswered: dict[str, OpenCall] = {}
     for event in turn:
         for response in event.get_function_responses():
-            waiting.pop(response.id or "", None)
+            unanswered.pop(response.id or "", None)
         for call in event.get_function_calls():
-            if call.id and not _waits_for_a_person(call, event):
-                waiting[call.id] = OpenCall(event, call)
-    return list(waiting.values())
+            if call.id:
+                unanswered[call.id] = OpenCall(event, call)
+    return list(unanswered.values())
 
 
-def _waits_for_a_person(call: FunctionCall, event: Event) -> bool:
-    return call.id in (event.long_running_tool_ids or ()) or (call.name or "").startswith(
-        "adk_request_"
+def calls_never_begun(turn: Iterable[Event], recorded: Recorded | None) -> list[OpenCall]:
+    """Calls of long-running tools that look as if they waited, but were never made."""
+    return [
+        call
+        for call in unanswered_calls(turn)
+        if _waits_for_a_person(call)
+        and not (call.call.name or "").startswith(_ASKS_A_PERSON)
+        and _record_of(call, recorded) is None
+        and _is_recorded(call, recorded)
+    ]
+
+
+def unmade_repeats(turn: Iterable[Event]) -> list[OpenCall]:
+    """Calls that were sealed to be repeated by a process that died before it made them again."""
+    called: dict[str, OpenCall] = {}
+    unmade: dict[str, OpenCall] = {}
+    for event in turn:
+        for response in event.get_function_responses():
+            call = called.get(response.id or "")
+            if call is not None and response.response == _SEALS["repeated"]:
+                unmade[repeated_call_id(call.call.id or "")] = call
+        for made in event.get_function_calls():
+            if made.id:
+                unmade.pop(made.id, None)
+                called[made.id] = OpenCall(event, made)
+    return list(unmade.values())
+
+
+def _waits_for_a_person(open_call: OpenCall) -> bool:
+    call = open_call.call
+    return call.id in (open_call.event.long_running_tool_ids or ()) or (call.name or "").startswith(
+        _ASKS_A_PERSON
     )
 
 
-def seal(call: OpenCall, reason: SealReason) -> Event:
-    """The event that closes `call` with an error response the model understands.
+def seal(call: OpenCall, answer: Answer) -> Event:
+    """The event that closes `call` with a response that the model understands.
 
     Its time is ADK's, as that of all stored events: databases order them by it.
     """
@@ -75,10 +125,7 @@ def seal(call: OpenCall, reason: SealReason) -> Event:
                     function_response=FunctionResponse(
                         id=call.call.id,
                         name=call.call.name,
-                        response={
-                            "error": _SEALS[reason],
-                            "status": "outcome_unknown" if reason == "unknown" else reason,
-                        },
+                        response=dict(answer),
                     )
                 )
             ],
@@ -218,19 +265,61 @@ def declares_idempotent(call: OpenCall) -> bool:
     return call.call.name in (call.event.custom_metadata or {}).get(IDEMPOTENT_TOOLS, ())
 
 
-def close_to_resume(turn: Sequence[Event]) -> tuple[list[Event], list[Repeat]]:
-    """Seals for the open calls of a turn that goes on, and the calls that are to be made again."""
-    seals: list[Event] = []
-    repeats: list[Repeat] = []
-    for call in open_calls(turn):
-        if declares_idempotent(call):
-            repeats.append(repeat(call))
-            seals.append(seal(call, "repeated"))
+@dataclass(frozen=True)
+class Closing:
+    """What becomes of the open calls of a turn that goes on."""
+
+    seals: list[Event]
+    repeats: list[Repeat]
+    """Calls that are to be made again."""
+    unknown: list[OpenCall]
+    """Calls of which nobody knows whether they had their effect."""
+
+
+def close_to_resume(turn: Sequence[Event], recorded: Recorded | None = None) -> Closing:
+    """Close the open calls of a turn that goes on.
+
+    `recorded` is the ledger's part of the turn. A call that has a result there gets it, one that is
+    not there never ran and is made. Without a ledger, only what may run twice is made again.
+    """
+    closing = Closing([], [repeat(call) for call in unmade_repeats(turn)], [])
+    for call in (*open_calls(turn), *calls_never_begun(turn, recorded)):
+        record = _record_of(call, recorded)
+        if record is not None and record.ended:
+            closing.seals.append(seal(call, told_of(record)))
+        elif _may_be_made(call, record, recorded):
+            closing.repeats.append(repeat(call))
+            closing.seals.append(seal(call, _SEALS["repeated"]))
         else:
-            seals.append(seal(call, "unknown"))
-    return seals, repeats
+            closing.unknown.append(call)
+            closing.seals.append(seal(call, _SEALS["unknown"]))
+    return closing
 
 
-def close_for_good(turn: Iterable[Event], reason: SealReason) -> list[Event]:
-    """Seals for the open calls of a turn that will not go on."""
-    return [seal(call, reason) for call in open_calls(turn)]
+def close_for_good(
+    turn: Iterable[Event], reason: SealReason, recorded: Recorded | None = None
+) -> list[Event]:
+    """Seals for the open calls of a turn that will not go on; recorded results are kept."""
+    return [
+        seal(call, told_of(record) if record is not None and record.ended else _SEALS[reason])
+        for call in open_calls(turn)
+        for record in (_record_of(call, recorded),)
+    ]
+
+
+def _record_of(call: OpenCall, recorded: Recorded | None) -> CallRecord | None:
+    return None if recorded is None else recorded.get(original_call_id(call.call.id or ""))
+
+
+def _may_be_made(call: OpenCall, record: CallRecord | None, recorded: Recorded | None) -> bool:
+    if declares_idempotent(call):
+        return True
+    if record is not None:
+        return record.idempotent or record.status == "waiting"
+    return _is_recorded(call, recorded)
+
+
+def _is_recorded(call: OpenCall, recorded: Recorded | None) -> bool:
+    """Whether the call would be in the ledger, had it begun."""
+    is_marked = (call.event.custom_metadata or {}).get(RECORDED_CALLS) is True
+    return recorded is not None and is_marked

@@ -15,17 +15,20 @@ from oda.agent.limits import TurnLimits
 from oda.agent.retry import RetryPolicy
 from oda.agent.turn_loop import TurnLoop
 from oda.clock import Clock, SystemClock
+from oda.tools.ledger import ToolLedger
 
 
 class Runner(AdkRunner):
     """`google.adk.runners.Runner` whose `run_async` retries, resumes, and never raises a failure.
 
-    Set `retry_policy`, `limits`, `recent_events` or `clock` on the instance to change the defaults.
+    Set `retry_policy`, `limits`, `recent_events`, `ledger` or `clock` on the instance to change the
+    defaults.
     """
 
     retry_policy: RetryPolicy = RetryPolicy()
     limits: TurnLimits = TurnLimits()
     recent_events: int | None = None
+    ledger: ToolLedger | None = None
     clock: Clock = SystemClock()
 
     async def run_async(
@@ -51,6 +54,7 @@ class Runner(AdkRunner):
             recent_events=self.recent_events,
             run_config=run_config or RunConfig(),
             on_phase=lambda _: None,
+            ledger=self.ledger,
         )
         if new_message is None and invocation_id is None:
             raise ValueError("Running an agent requires a new_message or an invocation_id.")

@@ -10,9 +10,6 @@ from contextlib import contextmanager
 
 from google.adk.utils._sync_runner import _get_tool_thread_pool, _use_executor_for_sync_callables
 
-TOOL_THREADS = 16
-"""How many synchronous tools run at a time in one event loop, by default."""
-
 
 @contextmanager
 def sync_tools_in_threads(threads: int) -> Iterator[None]:

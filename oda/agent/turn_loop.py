@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Literal
 
 from google.adk.agents.invocation_context import new_invocation_context_id
@@ -20,11 +21,13 @@ from oda.agent.history import History
 from oda.agent.limits import TurnLimits, Usage
 from oda.agent.pump import Pump
 from oda.agent.retry import GiveUp, RetryPolicy
-from oda.agent.threads import TOOL_THREADS
 from oda.agent.turn_scope import TurnScope
 from oda.clock import Clock
 from oda.errors import LimitExceededError
+from oda.message.content import answers_a_call
 from oda.telemetry import get_logger
+from oda.tools.ledger import ToolLedger
+from oda.tools.limits import ToolLimits
 
 log = get_logger(__name__)
 
@@ -45,7 +48,8 @@ class TurnLoop:
     recent_events: int | None
     run_config: RunConfig
     on_phase: Callable[[Phase], None]
-    tool_threads: int = TOOL_THREADS
+    tool_limits: ToolLimits = field(default_factory=ToolLimits)
+    ledger: ToolLedger | None = None
 
     retries: int = 0
     failure: Failure | None = None
@@ -57,7 +61,7 @@ class TurnLoop:
     _started: float = field(init=False)
 
     def __post_init__(self) -> None:
-        self.scope = TurnScope(limits=self.limits)
+        self.scope = TurnScope(limits=self.limits, ledger=self.ledger)
         self._history = History(
             self.runner.session_service,
             (self.runner.app_name, self.user_id, self.session_id),
@@ -83,14 +87,20 @@ class TurnLoop:
         message: Content,
         *,
         invocation_id: str | None = None,
+        begun: bool = True,
         state_delta: dict[str, Any] | None = None,
     ) -> AsyncGenerator[Event, None]:
-        """Run a new turn for `message`, or go on with one that may have stored it already."""
-        known = invocation_id is not None
-        if not known and not _answers_a_call(message):
-            invocation_id = new_invocation_context_id()
+        """Run a new turn for `message`, or go on with one that may have stored it already.
+
+        `begun` says whether a turn of this id may have; it means nothing without an id.
+        """
+        resuming = begun and invocation_id is not None
+        if answers_a_call(message):
+            invocation_id = invocation_id if resuming else None
+        else:
+            invocation_id = invocation_id or new_invocation_context_id()
         self.scope.invocation_id = invocation_id
-        async with aclosing(self._turn(message, state_delta, resuming=known)) as events:
+        async with aclosing(self._turn(message, state_delta, resuming=resuming)) as events:
             async for event in events:
                 yield event
 
@@ -114,7 +124,7 @@ class TurnLoop:
             history=self._history,
             run_config=self.run_config,
             scope=self.scope,
-            tool_threads=self.tool_threads,
+            tool_limits=self.tool_limits,
             message=message,
             state_delta=state_delta,
         )
@@ -146,7 +156,9 @@ class TurnLoop:
         self.failure = None
         limit = _time_limit(self.limits.timeout_s, self._elapsed_s())
         try:
-            async with aclosing(self._pump.events(attempt.events, within=limit)) as events:
+            async with aclosing(
+                self._pump.events(partial(attempt.events, limit.cut_off), within=limit)
+            ) as events:
                 async for event in events:
                     if event.error_code == "INVOCATION_ABORTED":
                         self.cancelled = True
@@ -209,7 +221,11 @@ class TurnLoop:
         try:
             turn = await self._history.of_turn(self.invocation_id)
             if turn is not None:
-                await self._history.append(turn.session, resume.close_for_good(turn.events, reason))
+                recorded = await self.ledger.of_turn(self.invocation_id) if self.ledger else None
+                seals = resume.close_for_good(turn.events, reason, recorded)
+                await self._history.append(turn.session, seals)
+                if self.ledger is not None:
+                    await self.ledger.close_turn(self.invocation_id)
         except Exception as error:
             log.warning("calls_left_open", invocation_id=self.invocation_id, exc_info=error)
 
@@ -217,19 +233,20 @@ class TurnLoop:
         return self.clock.now() - self._started
 
 
-def _answers_a_call(message: Content) -> bool:
-    """Whether the message posts a tool's result; ADK then finds the invocation by itself."""
-    return any(part.function_response for part in message.parts or ())
-
-
 class _time_limit:
     """`asyncio.timeout` for what is left of a turn's time, raising our own error."""
 
     def __init__(self, timeout_s: float | None, elapsed_s: float) -> None:
         self._limit = timeout_s
+        self._reason: Exception | None = None
         self._timeout = asyncio.timeout(
             None if timeout_s is None else max(0.0, timeout_s - elapsed_s)
         )
+
+    def cut_off(self, reason: Exception) -> None:
+        """End what is limited now, for another reason than its time."""
+        self._reason = self._reason or reason
+        self._timeout.reschedule(asyncio.get_running_loop().time())
 
     async def __aenter__(self) -> None:
         await self._timeout.__aenter__()
@@ -238,6 +255,8 @@ class _time_limit:
         try:
             await self._timeout.__aexit__(*exc_info)
         except TimeoutError as error:
+            if self._timeout.expired() and self._reason is not None:
+                raise self._reason from None
             if self._timeout.expired():
                 raise LimitExceededError(
                     f"The turn took longer than its limit of {self._limit:g} s.",

@@ -6,8 +6,11 @@ it stopped, and sees to it that a model's failure is one, however it was told.
 """
 
 import asyncio
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
+from uuid import uuid4
 
 from google.adk.agents.base_agent import BaseAgent
 from google.adk.agents.callback_context import CallbackContext
@@ -23,12 +26,26 @@ from google.genai.types import Content, Part
 
 from oda.agent.agent_record import concludes, put_node_input_before_its_record, said_by
 from oda.agent.failure import ModelReportedError, NoContentError
+from oda.agent.model.configured import ConfiguredModel
 from oda.agent.model.unconfigured import NOT_CONFIGURED
 from oda.agent.replay import ended_in_earlier_round
-from oda.agent.resume import Repeat, close_for_good, events_of, is_error
+from oda.agent.resume import (
+    RECORDED_CALLS,
+    Repeat,
+    close_for_good,
+    events_of,
+    is_error,
+    open_calls,
+)
 from oda.agent.turn_scope import TurnScope
-from oda.errors import LimitExceededError
-from oda.tools.idempotency import IDEMPOTENT_TOOLS, is_idempotent
+from oda.secret_mask import secrets
+from oda.tools.idempotency import (
+    IDEMPOTENT_TOOLS,
+    CallKey,
+    is_idempotent,
+    original_call_id,
+)
+from oda.tools.ledger import ToolLedger
 
 SessionKey = tuple[str, str, str]
 
@@ -66,7 +83,9 @@ class TurnPlugin(BasePlugin):
             scope.invocation_id = invocation_context.invocation_id
         else:
             invocation_context.invocation_id = scope.invocation_id
-        await _close_other_turns(invocation_context, scope.invocation_id)
+        await _close_other_turns(invocation_context, scope.invocation_id, scope.ledger)
+        if scope.ledger is not None:
+            _record_late_results(user_message, scope.invocation_id, scope.ledger)
 
     async def before_run_callback(self, *, invocation_context: InvocationContext) -> None:
         if scope := self._scope(invocation_context.session):
@@ -123,11 +142,9 @@ class TurnPlugin(BasePlugin):
                     role="model", parts=[Part(function_call=repeat.call) for repeat in repeats]
                 )
             )
-        try:
-            scope.usage.check(scope.limits)
-        except LimitExceededError as error:
-            scope.failure = error
-            raise
+        agent = callback_context.get_invocation_context().agent
+        model = getattr(agent, "canonical_model", None)
+        scope.check_limits(replaceable=isinstance(model, ConfiguredModel))
         return None
 
     async def after_model_callback(
@@ -139,6 +156,7 @@ class TurnPlugin(BasePlugin):
             scope.usage.model_calls += 1
             if llm_response.error_code:
                 scope.reported.add(llm_response.error_code)
+            _name_calls_apart(llm_response, scope.call_ids)
 
     async def on_model_error_callback(
         self, *, callback_context: CallbackContext, llm_request: LlmRequest, error: Exception
@@ -168,7 +186,7 @@ class TurnPlugin(BasePlugin):
         if event.actions.end_of_agent and not event.node_info.path:  # a graph waits for its agents
             events = invocation_context.session.events
             _refuse_silence(scope, event.author, "", events, event.invocation_id)
-        _record_idempotent_calls(event, scope.idempotent_tools.get(event.author, frozenset()))
+        _mark_calls(event, scope)
 
     def _scope(self, session: Session) -> TurnScope | None:
         return self._scopes.get((session.app_name, session.user_id, session.id))
@@ -176,7 +194,14 @@ class TurnPlugin(BasePlugin):
 
 async def _store_without_content(event: Event, context: InvocationContext) -> None:
     node_info = event.node_info.model_copy(update={"output_for": None, "message_as_output": None})
-    record = event.model_copy(update={"content": None, "output": None, "node_info": node_info})
+    record = event.model_copy(
+        update={
+            "content": None,
+            "output": None,
+            "node_info": node_info,
+            "error_message": secrets.mask(event.error_message or ""),
+        }
+    )
     await context.session_service.append_event(context.session, record)
 
 
@@ -213,11 +238,35 @@ def _skip_if_finished(
     return Content(role="model", parts=[])
 
 
-async def _close_other_turns(context: InvocationContext, invocation_id: str) -> None:
+async def _close_other_turns(
+    context: InvocationContext, invocation_id: str, ledger: ToolLedger | None
+) -> None:
     """Seal the calls that interrupted turns have left open; ADK would drop them in silence."""
     others = [event for event in context.session.events if event.invocation_id != invocation_id]
-    for seal in close_for_good(others, "unknown"):
-        await context.session_service.append_event(context.session, seal)
+    for turn in dict.fromkeys(call.event.invocation_id for call in open_calls(others)):
+        recorded = await ledger.of_turn(turn) if ledger is not None else None
+        for seal in close_for_good(events_of(others, turn), "unknown", recorded):
+            await context.session_service.append_event(context.session, seal)
+        if ledger is not None:
+            await ledger.close_turn(turn)
+
+
+def _record_late_results(message: Content, invocation_id: str, ledger: ToolLedger) -> None:
+    """Results of long-running tools that come as a message."""
+    for part in message.parts or ():
+        response = part.function_response
+        if response and response.id and not (response.name or "").startswith("adk_request_"):
+            key = CallKey(invocation_id, original_call_id(response.id))
+            ledger.finish(key, secrets.mask(json.dumps(response.response, default=str)))
+
+
+def _name_calls_apart(response: LlmResponse, taken: set[str]) -> None:
+    """Give a new id to a call whose id is taken: some servers count from zero in each answer."""
+    for part in (response.content and response.content.parts) or ():
+        if (call := part.function_call) and call.id:
+            if call.id in taken:
+                call.id = f"{call.id}-{uuid4().hex[:12]}"
+            taken.add(call.id)
 
 
 def _take_repeats(scope: TurnScope, context: CallbackContext) -> list[Repeat]:
@@ -231,8 +280,15 @@ def _take_repeats(scope: TurnScope, context: CallbackContext) -> list[Repeat]:
     return taken
 
 
-def _record_idempotent_calls(event: Event, idempotent_tools: frozenset[str]) -> None:
-    """Keep the declaration with the call: it must be known after a crash, before any listing."""
-    called = sorted({call.name or "" for call in event.get_function_calls()} & idempotent_tools)
-    if called:
-        event.custom_metadata = {**(event.custom_metadata or {}), IDEMPOTENT_TOOLS: called}
+def _mark_calls(event: Event, scope: TurnScope) -> None:
+    """Keep with calls what must be known of them after a crash, before any tools are listed."""
+    called = {call.name or "" for call in event.get_function_calls()}
+    if not called:
+        return
+    marks: dict[str, Any] = {}
+    if idempotent := called & scope.idempotent_tools.get(event.author, frozenset()):
+        marks[IDEMPOTENT_TOOLS] = sorted(idempotent)
+    if scope.ledger is not None:
+        marks[RECORDED_CALLS] = True
+    if marks:
+        event.custom_metadata = {**(event.custom_metadata or {}), **marks}

@@ -12,6 +12,7 @@ from oda.cli.exit_code import ExitCode
 from oda.cli.narration import one_line
 from oda.cli.terminal import load_settings
 from oda.context import OdaContext
+from oda.database.engine import IN_MEMORY
 from oda.server.v1.wire import AppList
 from oda.settings import Settings
 
@@ -32,7 +33,8 @@ def list_agents(*, agents_dir: Path | None, as_json: bool) -> ExitCode:
 
 def context_without_database(settings: Settings) -> OdaContext:
     """A context for a look at definitions; it works while the database does not."""
-    return OdaContext(settings.model_copy(update={"session_service": "memory://"}))
+    nowhere = {"database_url": IN_MEMORY, "session_service": "memory://"}
+    return OdaContext(settings.model_copy(update=nowhere))
 
 
 async def _apps(settings: Settings) -> list[AppDescription]:

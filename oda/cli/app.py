@@ -1,7 +1,7 @@
 """Commands, arguments and options of `oda`: what a user sees. What they do is in their modules."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -154,3 +154,183 @@ def doctor(agents: Agents = None, json: Json = False) -> ExitCode:
     from oda.cli.doctor import doctor
 
     return doctor(agents_dir=agents, as_json=json)
+
+
+@app.command()
+def audit(
+    after: Annotated[
+        int, typer.Option(min=0, metavar="N", help="Only entries behind this one.")
+    ] = 0,
+    limit: Annotated[int, typer.Option(min=1, metavar="N", help="Most entries.")] = 100,
+    json: Json = False,
+) -> ExitCode:
+    """Print who has changed or approved what, oldest first; nobody can change these entries."""
+    from oda.cli.audit import print_audit
+
+    return print_audit(after=after, limit=limit, as_json=json)
+
+
+turns = typer.Typer(
+    name="turns", help="List, show and cancel turns, beside a running server.", no_args_is_help=True
+)
+app.add_typer(turns)
+
+TurnId = Annotated[str, typer.Argument(metavar="TURN_ID", help="As `oda turns list` shows it.")]
+
+
+@turns.command("list")
+def list_turns(
+    session: Annotated[
+        str | None, typer.Option("--session", metavar="ID", help="Only of this session.")
+    ] = None,
+    app: Annotated[
+        str | None, typer.Option("--app", metavar="APP", help="Only of this app.")
+    ] = None,
+    user: Annotated[
+        str | None, typer.Option("--user", metavar="USER", help="Only of this user.")
+    ] = None,
+    status: Annotated[
+        Literal["queued", "running", "waiting_input", "succeeded", "failed", "cancelled"] | None,
+        typer.Option(help="Only those with this status."),
+    ] = None,
+    limit: Annotated[int, typer.Option(min=1, metavar="N", help="Most turns.")] = 50,
+    json: Json = False,
+) -> ExitCode:
+    """List turns, the newest first."""
+    from oda.cli.turns import list_turns
+
+    return list_turns(
+        app=app, user=user, session_id=session, status=status, limit=limit, as_json=json
+    )
+
+
+@turns.command("show")
+def show_turn(turn_id: TurnId, json: Json = False) -> ExitCode:
+    """Show a turn: its record, its tool calls with what is known of them, and its last entries."""
+    from oda.cli.turns import show_turn
+
+    return show_turn(turn_id, as_json=json)
+
+
+@turns.command("cancel")
+def cancel_turn(turn_id: TurnId, agents: Agents = None, json: Json = False) -> ExitCode:
+    """End a turn, wherever it runs or waits; exit code 1 if it does not end soon."""
+    from oda.cli.turns import cancel_turn
+
+    return cancel_turn(turn_id, agents_dir=agents, as_json=json)
+
+
+sessions = typer.Typer(
+    name="sessions", help="List, show and delete sessions.", no_args_is_help=True
+)
+app.add_typer(sessions)
+
+AppName = Annotated[str, typer.Argument(metavar="APP", help="Name of an app.")]
+KnownSession = Annotated[str, typer.Argument(metavar="ID", help="The session.")]
+
+
+@sessions.command("list")
+def list_sessions(
+    app: AppName,
+    user: Annotated[
+        str | None,
+        typer.Option("--user", metavar="USER", help="Only of this user.", show_default="all"),
+    ] = None,
+    json: Json = False,
+) -> ExitCode:
+    """List the sessions of an app, the newest first."""
+    from oda.cli.sessions import list_sessions
+
+    return list_sessions(app, user=user, as_json=json)
+
+
+@sessions.command("show")
+def show_session(
+    app: AppName, session: KnownSession, user: User = None, json: Json = False
+) -> ExitCode:
+    """Show a session: the keys of its state, its number of turns, its last events."""
+    from oda.cli.sessions import show_session
+
+    return show_session(app, session, user=user, as_json=json)
+
+
+@sessions.command("delete")
+def delete_session(
+    app: AppName,
+    session: KnownSession,
+    user: User = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    agents: Agents = None,
+    json: Json = False,
+) -> ExitCode:
+    """Delete a session with its turns and files; what runs in it is cancelled first."""
+    from oda.cli.sessions import delete_session
+
+    return delete_session(app, session, user=user, agents_dir=agents, sure=yes, as_json=json)
+
+
+db = typer.Typer(name="db", help="Look at the database, and upgrade it.", no_args_is_help=True)
+app.add_typer(db)
+
+
+@db.command("upgrade")
+def upgrade_database(json: Json = False) -> ExitCode:
+    """Bring the tables to this version of oda, and print the revisions before and after."""
+    from oda.cli.db import upgrade_database
+
+    return upgrade_database(as_json=json)
+
+
+@db.command("status")
+def show_database(json: Json = False) -> ExitCode:
+    """Show revision and sizes of the tables; exit code 1 if `oda db upgrade` is needed."""
+    from oda.cli.db import show_status
+
+    return show_status(as_json=json)
+
+
+keys = typer.Typer(
+    name="keys",
+    help="Make, list and revoke API keys. The first one closes the server to all who have none.",
+    no_args_is_help=True,
+)
+app.add_typer(keys)
+
+
+@keys.command("create")
+def create_key(
+    user: Annotated[str, typer.Option("--user", metavar="USER", help="Who holds the key.")],
+    scope: Annotated[
+        Literal["user", "admin"],
+        typer.Option(help="An admin may act for every user, and sees metrics and ADK's tools."),
+    ] = "user",
+    note: Annotated[str, typer.Option(metavar="TEXT", help="What it is for.")] = "",
+    expires_days: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="DAYS", help="How long it holds.", show_default="for ever"),
+    ] = None,
+    json: Json = False,
+) -> ExitCode:
+    """Make a key and print it on stdout; it is never shown again."""
+    from oda.cli.keys import create_key
+
+    return create_key(user, scope, note=note, expires_days=expires_days, as_json=json)
+
+
+@keys.command("list")
+def list_keys(json: Json = False) -> ExitCode:
+    """List the keys, without their secrets."""
+    from oda.cli.keys import list_keys
+
+    return list_keys(as_json=json)
+
+
+@keys.command("revoke")
+def revoke_key(
+    key_id: Annotated[str, typer.Argument(metavar="KEY_ID", help="As `oda keys list` shows it.")],
+    json: Json = False,
+) -> ExitCode:
+    """End a key, at once and for ever."""
+    from oda.cli.keys import revoke_key
+
+    return revoke_key(key_id, as_json=json)

@@ -14,6 +14,7 @@ from oda.cli.agents import context_without_database
 from oda.config import load_configuration, resolve_secrets
 from oda.config.records import ModelRecord
 from oda.context import OdaContext
+from oda.database.database import open_database
 from oda.errors import AgentLoadError, ConfigurationError, OdaError
 from oda.session.services import open_services
 from oda.settings import Settings
@@ -97,7 +98,12 @@ def _extras() -> Iterator[Finding]:
 
 async def _database(settings: Settings) -> Finding:
     try:
-        async with asyncio.timeout(_DATABASE_LIMIT_S), open_services(settings) as services:
+        async with (
+            asyncio.timeout(_DATABASE_LIMIT_S),
+            open_database(settings.resolved_database_url) as database,
+            open_services(settings, database) as services,
+        ):
+            await database.ping()
             await services.ping()
             return Finding("ok", "sessions", type(services.session).__name__)
     except OdaError as error:

@@ -2,85 +2,194 @@
 
 import asyncio
 import signal
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from types import FrameType
-from typing import Any
+from typing import Any, TypeAlias, cast
 
-from google.adk.agents._streaming_mode import StreamingMode
-from google.adk.agents.run_config import RunConfig
 from google.adk.events import Event
 
-from oda.agent.outcome import outcome_of
+from oda.agent.outcome import Outcome, TurnOutcome, outcome_of
 from oda.agent.sync import iterate
 from oda.cli.exit_code import ExitCode
+from oda.cli.screen import Screen
 from oda.cli.terminal import end_process
 from oda.context import OdaContext
-from oda.message.content import Message
-from oda.session.manager import DEFAULT_USER
+from oda.errors import TurnNotFoundError
+from oda.identity.principal import DEFAULT_USER
+from oda.message.content import Message, to_content
+from oda.session.answers import Answer
 from oda.session.oda_session import OdaSession
 from oda.settings import Settings
+from oda.turn.record import Turn
+from oda.turn.rows import StoredTurn
+from oda.turn.submission import Submission
 
-Answer = tuple[str, bool | None, Any]
-"""The id of what was asked; whether it is confirmed; what is answered."""
+_LOOK_AROUND_S = 1.0
+"""How long nothing may come of a turn before we look whether one that it waits for is orphaned."""
+
+Position: TypeAlias = tuple[str, int]
+"""A turn, and the number of the last entry of its log that is not to be shown."""
+
+
+@dataclass(frozen=True)
+class Ended:
+    """A turn that has ended or waits for a person, and its complete events that were shown."""
+
+    turn: Turn
+    events: Sequence[Event]
+
+    @property
+    def outcome(self) -> TurnOutcome:
+        error = self.turn.error.model_dump() if self.turn.error else None
+        status = cast(Outcome, self.turn.status)
+        return TurnOutcome(status, self.turn.reply, error, tuple(self.turn.pending_input))
 
 
 class Conversation:
-    """Sends messages and yields what comes of them."""
+    """Submits messages as turns and shows what comes of them.
+
+    While a turn is shown, Ctrl-C cancels it. A second one ends the process; the turn survives that
+    as it does a crash, and whoever opens the session next goes on with it.
+    """
 
     def __init__(
-        self, oda: OdaContext, session: OdaSession, loop: asyncio.AbstractEventLoop
+        self,
+        oda: OdaContext,
+        session: OdaSession,
+        loop: asyncio.AbstractEventLoop,
+        screen: Screen,
     ) -> None:
         self._oda = oda
         self._session = session
         self._loop = loop
+        self._screen = screen
 
     @property
     def session_id(self) -> str:
         return self._session.session_id
 
-    def say(self, message: Message, *, show: Callable[[Event], None], stream: bool) -> list[Event]:
-        """Run one turn, show its events as they come, and return those that are complete.
-
-        Ctrl-C cancels the turn. A second one ends the process, which a turn survives as it does a
-        crash.
+    def say(self, message: Message, *, stream: bool) -> Ended:
+        """Run a turn to its end.
 
         Raises:
             InvalidRequestError: the message is empty.
+            OverloadedError: too many turns wait in the session.
         """
-        config = RunConfig(streaming_mode=StreamingMode.SSE if stream else StreamingMode.NONE)
-        events: list[Event] = []
-        with _interrupts(self._cancel):
-            for event in iterate(
-                lambda: self._session.stream(message, run_config=config), self._loop
-            ):
-                show(event)
-                if not event.partial:
-                    events.append(event)
-        return events
+        submission = Submission(to_content(message), stream_tokens=stream)
 
-    def answer(self, answers: Sequence[Answer]) -> Message:
-        """The message that answers what a turn asked.
+        async def begin() -> Position:
+            return (await self._oda.turns.submit(self._session, submission)).turn.turn_id, 0
+
+        return self._show(begin)
+
+    def answer(self, turn_id: str, answers: Sequence[Answer]) -> Ended:
+        """Go on with a turn that waits for these answers.
+
+        Raises:
+            ConflictError: it does not wait for them, or not any more.
+            TurnNotFoundError: it has been deleted.
+        """
+
+        async def begin() -> Position:
+            return turn_id, await self._oda.turns.answer(turn_id, answers)
+
+        return self._show(begin)
+
+    def follow(self, unfinished: StoredTurn) -> Ended:
+        """Wait for a turn that another process has begun, and go on with it if that is dead."""
+
+        async def begin() -> Position:
+            return unfinished.turn.turn_id, unfinished.last
+
+        return self._show(begin)
+
+    def unfinished(self) -> Sequence[StoredTurn]:
+        """The session's turns that have not ended, those that wait for a person included."""
+        found: Sequence[StoredTurn] = self._oda.call(self._oda.turns.unfinished, self._session)
+        return found
+
+    def asked_outside_of_turns(self) -> Sequence[dict[str, Any]]:
+        """What a host application's last message to the session has left open."""
+        history: list[Event] = self._oda.call(self._session.history)
+        if not history:
+            return ()
+        last = history[-1].invocation_id
+        with suppress(TurnNotFoundError):
+            self._oda.call(self._oda.turns.get, last)
+            return ()
+        return outcome_of(e for e in history if e.invocation_id == last).pending_input
+
+    def answer_outside_of_turns(self, answers: Sequence[Answer], *, stream: bool) -> Ended:
+        """Answer what was `asked_outside_of_turns`; a turn follows.
 
         Raises:
             ConflictError: nothing waits for one of these answers.
         """
-        message: Message = self._oda.call(self._session.answer, answers)
-        return message
+        return self.say(self._oda.call(self._session.answer, answers), stream=stream)
 
-    def pending(self) -> Sequence[dict[str, Any]]:
-        """What the session's last turn asked and nobody has answered: `{id, name, args}`."""
-        history: list[Event] = self._oda.call(self._session.history)
-        last = history[-1].invocation_id if history else None
-        return outcome_of(e for e in history if e.invocation_id == last).pending_input
+    # --- inside
 
-    def _cancel(self) -> None:
-        self._loop.call_soon_threadsafe(self._session.cancel)
+    def _show(self, begin: Callable[[], Awaitable[Position]]) -> Ended:
+        stop = asyncio.Event()
+        events: list[Event] = []
+        turn: Turn | None = None
+        with _interrupts(lambda: self._loop.call_soon_threadsafe(stop.set)):
+            for news in iterate(lambda: self._news(begin, stop), self._loop):
+                if isinstance(news, Turn):
+                    turn = news
+                elif isinstance(news, str):
+                    self._screen.note(news)
+                else:
+                    self._screen.show(news)
+                    if not news.partial:
+                        events.append(news)
+        assert turn is not None
+        ended = Ended(turn, events)
+        self._screen.end(ended.outcome)
+        return ended
+
+    async def _news(
+        self, begin: Callable[[], Awaitable[Position]], stop: asyncio.Event
+    ) -> AsyncGenerator[Event | Turn | str, None]:
+        """Events of a turn, and lines about others; at last its record."""
+        turns = self._oda.turns
+        for line in await self._take_over():
+            yield line
+        turn_id, after = await begin()
+
+        async def cancel_at_stop() -> None:
+            await stop.wait()
+            await turns.cancel(turn_id)
+
+        cancelling = asyncio.create_task(cancel_at_stop())
+        try:
+            follower = turns.follow(turn_id, after)
+            while not follower.ended:
+                entries = await follower.read(_LOOK_AROUND_S)
+                for entry in entries:
+                    if isinstance(entry.data, Event):
+                        yield entry.data
+                if not entries:
+                    for line in await self._take_over():
+                        yield line
+        finally:
+            cancelling.cancel()
+            await asyncio.wait([cancelling])
+        if not cancelling.cancelled():
+            cancelling.result()
+        yield await turns.get(turn_id)
+
+    async def _take_over(self) -> Sequence[str]:
+        """Go on with the session's turns that were cut off, and say so."""
+        taken = await self._oda.turns.recover_session(self._session)
+        return ["a turn of this session was cut off; going on with it" for _ in taken]
 
 
 @contextmanager
 def open_conversation(
-    settings: Settings, agent: str, *, user: str | None, session_id: str | None
+    settings: Settings, agent: str, screen: Screen, *, user: str | None, session_id: str | None
 ) -> Iterator[Conversation]:
     """Open the context and a session of the agent, new or known.
 
@@ -93,11 +202,11 @@ def open_conversation(
     with OdaContext(settings) as oda:
         oda.call(oda.warm_up, [agent])
         session = oda.session_sync(agent, user or DEFAULT_USER, session_id)
-        yield Conversation(oda, session, oda.call(asyncio.get_running_loop))
+        yield Conversation(oda, session, oda.call(asyncio.get_running_loop), screen)
 
 
 @contextmanager
-def _interrupts(first: Callable[[], None]) -> Iterator[None]:
+def _interrupts(first: Callable[[], object]) -> Iterator[None]:
     """Let the first Ctrl-C call `first`, and the second one end the process, whatever is stuck."""
 
     def again(_signal: int, _frame: FrameType | None) -> None:

@@ -5,6 +5,7 @@ import signal
 import socket
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -13,18 +14,35 @@ import uvicorn
 from fastapi import FastAPI
 from uvicorn.supervisors.basereload import BaseReload
 
+from oda.server.http_protocol import BoundedHead
+from oda.server.websocket_protocol import PING_INTERVAL_S, PING_TIMEOUT_S, BoundedClose
+from oda.settings import LimitSettings
+
 GRACE_S = 10
 """How long requests may go on after the signal to stop."""
 
 _SOURCES = frozenset({".py", ".yaml", ".yml", ".json", ".toml", ".md", ".txt", ".j2", ".env"})
 
 
-def run_server(app: FastAPI, listener: socket.socket, *, on_ready: Callable[[], None]) -> None:
+def run_server(
+    app: FastAPI, listener: socket.socket, limits: LimitSettings, *, on_ready: Callable[[], None]
+) -> None:
     """Serve on a bound socket until SIGINT or SIGTERM, then let requests finish.
 
     Raises: what the application's lifespan raises.
     """
-    config = _config(app)
+    protocol = partial(
+        BoundedHead, head_bytes=limits.header_bytes, head_timeout_s=limits.head_timeout_s
+    )
+    config = _config(
+        app,
+        http=protocol,
+        ws=BoundedClose,
+        ws_max_size=limits.socket_message_bytes,
+        ws_ping_interval=PING_INTERVAL_S,
+        ws_ping_timeout=PING_TIMEOUT_S,
+        ws_per_message_deflate=False,
+    )
     config.load()
     config.lifespan_class = _Lifespan
     _Server(config, on_ready).run(sockets=[listener])
@@ -39,16 +57,15 @@ def reload_on_change(
     _Reloader(_config("", reload=True), target, [listener], folders).run()
 
 
-def _config(app: Any, *, reload: bool = False) -> uvicorn.Config:
+def _config(app: Any, **options: Any) -> uvicorn.Config:
     return uvicorn.Config(
         app,
         interface="asgi3",
-        http="httptools",
-        reload=reload,
         access_log=False,
         log_config=None,
         server_header=False,
         timeout_graceful_shutdown=GRACE_S,
+        **options,
     )
 
 

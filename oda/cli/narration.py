@@ -5,11 +5,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from google.adk.events import Event
+from google.genai.types import Content
 
 from oda.agent.notices import RETRY_ATTEMPT, is_notice
-
-CONFIRMATION = "adk_request_confirmation"
-INPUT = "adk_request_input"
+from oda.session.answers import CONFIRMATION, INPUT
+from oda.turn.budget import GRANT
 
 _MAX_LENGTH = 160
 _CONTROL = {code: None for code in (*range(32), *range(127, 160)) if chr(code) not in "\n\t"}
@@ -25,10 +25,10 @@ def notes_of(event: Event) -> Iterator[str]:
         return
     for call in event.get_function_calls():
         if call.name not in (CONFIRMATION, INPUT):
-            yield _short(f"→ {_call(call.name or '', call.args or {})}")
+            yield excerpt(f"→ {_call(call.name or '', call.args or {})}")
     for response in event.get_function_responses():
         if event.author != "user":
-            yield _short(f"← {response.name}: {_result(response.response or {})}")
+            yield excerpt(f"← {response.name}: {_result(response.response or {})}")
 
 
 def discards_partial(event: Event) -> bool:
@@ -44,12 +44,25 @@ def question_of(asked: Mapping[str, Any]) -> str:
         hint = (arguments.get("toolConfirmation") or {}).get("hint")
         action = _call(call.get("name", "tool"), call.get("args") or {})
         return one_line(f"Run {action}?" + (f" {hint}" if hint else ""))
+    if asked["name"] == GRANT:
+        return one_line(f"The limit of {arguments['limit']} is used up. Allow as much again?")
     return one_line(str(arguments.get("message") or f"{asked['name']}:"))
+
+
+def message_of(content: Content) -> str:
+    """What a user has said, in short; empty when it has no text."""
+    return excerpt("".join(part.text or "" for part in content.parts or ()))
 
 
 def one_line(text: str) -> str:
     """The text on one line, without control characters."""
     return " ".join(printable(text).split())
+
+
+def excerpt(text: str) -> str:
+    """The text on one line, cut short, without control characters."""
+    line = one_line(text)
+    return line if len(line) <= _MAX_LENGTH else line[: _MAX_LENGTH - 1] + "…"
 
 
 def printable(text: str) -> str:
@@ -59,7 +72,7 @@ def printable(text: str) -> str:
 
 def _retry(metadata: Mapping[str, Any]) -> str:
     error = metadata.get("error") or {}
-    return _short(
+    return excerpt(
         f"↻ retry {metadata['attempt']}/{metadata['max_retries']} in {metadata['delay_s']:.1f} s: "
         f"{error.get('code')}: {error.get('message')}"
     )
@@ -77,8 +90,3 @@ def _result(response: Mapping[str, Any]) -> str:
 
 def _value(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, default=str)
-
-
-def _short(text: str) -> str:
-    line = one_line(text)
-    return line if len(line) <= _MAX_LENGTH else line[: _MAX_LENGTH - 1] + "…"

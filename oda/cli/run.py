@@ -2,15 +2,12 @@
 
 import json
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from google.adk.events import Event
 from rich.console import Console
 
-from oda.agent.outcome import TurnOutcome, outcome_of
-from oda.cli.conversation import open_conversation
+from oda.cli.conversation import Ended, open_conversation
 from oda.cli.exit_code import ExitCode
 from oda.cli.screen import Screen
 from oda.cli.terminal import load_settings
@@ -33,28 +30,26 @@ def run(
     stream = stream and not as_json
     screen = Screen(Console() if stream else None, Console(stderr=True, highlight=False))
     settings = load_settings(agents_dir=agents_dir)
-    with open_conversation(settings, agent, user=user, session_id=session_id) as conversation:
-        events = conversation.say(message, show=screen.show, stream=stream)
-        outcome = outcome_of(events)
-        screen.end(outcome)
-        for asked in outcome.pending_input:
+    with open_conversation(
+        settings, agent, screen, user=user, session_id=session_id
+    ) as conversation:
+        ended = conversation.say(message, stream=stream)
+        for asked in ended.turn.pending_input:
             screen.waiting(asked)
         if as_json:
-            print(json.dumps(_as_json(conversation.session_id, outcome, events)))
-        elif not stream and outcome.reply:
-            print(outcome.reply)
+            print(json.dumps(_as_json(ended)))
+        elif not stream and ended.turn.reply:
+            print(ended.turn.reply)
     sys.stdout.flush()
-    return ExitCode.of_turn(outcome.status)
+    return ExitCode.of_turn(ended.outcome.status)
 
 
-def _as_json(session_id: str, outcome: TurnOutcome, events: Sequence[Event]) -> dict[str, Any]:
+def _as_json(ended: Ended) -> dict[str, Any]:
+    shown = {"session_id", "turn_id", "status", "reply", "error", "pending_input"}
     return {
-        "session_id": session_id,
-        "status": outcome.status,
-        "reply": outcome.reply,
-        "error": outcome.error,
-        "pending_input": list(outcome.pending_input),
+        **ended.turn.model_dump(mode="json", include=shown),
         "events": [
-            event.model_dump(mode="json", by_alias=True, exclude_none=True) for event in events
+            event.model_dump(mode="json", by_alias=True, exclude_none=True)
+            for event in ended.events
         ],
     }

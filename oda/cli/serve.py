@@ -1,5 +1,6 @@
 """`oda serve`: where the server listens, and whether it may."""
 
+import asyncio
 import errno
 import gc
 import os
@@ -60,7 +61,7 @@ def _serve_on(settings: Settings, listener: socket.socket) -> None:
     has_dev_ui = settings.dev_ui and is_loopback(settings.host)
     ready = f"oda is ready on {url}" + (f" (dev UI: {url}/dev-ui/)" if has_dev_ui else "")
     try:
-        run_server(app, listener, on_ready=lambda: _announce(ready))
+        run_server(app, listener, settings.limits, on_ready=lambda: _announce(ready))
     except OSError as error:
         if error.errno != errno.EADDRINUSE:
             raise
@@ -83,13 +84,22 @@ def _announce(ready: str) -> None:
 def _load(options: Mapping[str, Any]) -> Settings:
     settings = Settings.load(**options)
     set_up_logging(settings.log_level, settings.log_format)
-    if not (is_loopback(settings.host) or settings.insecure):
+    if not (is_loopback(settings.host) or settings.insecure or _knows_who_asks(settings)):
         raise ConfigurationError(
             f"{settings.host!r} can be reached from other machines, and nobody would have to "
             "prove who they are",
-            remedy="listen on 127.0.0.1, or accept that with --insecure",
+            remedy="make a key with `oda keys create --user NAME`, listen on 127.0.0.1, "
+            "or accept that with --insecure",
         )
     return settings
+
+
+def _knows_who_asks(settings: Settings) -> bool:
+    if settings.jwt.issuer is not None:
+        return True
+    from oda.cli.keys import any_key_configured
+
+    return asyncio.run(any_key_configured(settings))
 
 
 def _bind(settings: Settings) -> socket.socket:

@@ -2,12 +2,15 @@
 
 import re
 from collections.abc import Iterator, Mapping
+from urllib.parse import unquote
 
 from pydantic import SecretStr
 
 from oda.errors import ConfigurationError
+from oda.secret_mask import secrets
 
 _REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+_PASSWORD_IN_URL = re.compile(r"://[^\s/:@]*:([^\s/@]+)@")
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
 _SECRET_WORDS = frozenset(
     {
@@ -30,7 +33,8 @@ def resolve_secrets(
 ) -> SecretStr:
     """`text` with every `${NAME}` replaced by the variable `NAME` of `environ`.
 
-    `where` is the place of the text in the configuration, for the error message.
+    `where` is the place of the text in the configuration, for the error message. What is filled in
+    is masked from now on, if the variable or the place has the name of a secret.
 
     Raises:
         ConfigurationError: when a variable is not set, or is empty.
@@ -39,6 +43,8 @@ def resolve_secrets(
     def value_of(reference: re.Match[str]) -> str:
         name = reference[1]
         if value := environ.get(name):
+            if _names_a_secret(name) or _names_a_secret((where or "").rpartition(".")[2]):
+                secrets.register(value)
             return value
         place = f"{where}: " if where else ""
         raise ConfigurationError(
@@ -63,6 +69,21 @@ def check_references(text: str) -> str:
 def is_reference(text: str) -> bool:
     """Whether `text` is one reference and nothing else."""
     return _REFERENCE.fullmatch(text) is not None
+
+
+def known_secrets(values: Mapping[str, object]) -> Iterator[str]:
+    """The secrets among environment variables or settings, by name, to be masked.
+
+    These are the values whose name says *secret*, and the passwords in URLs.
+    """
+    for name, value in values.items():
+        if isinstance(value, SecretStr):
+            yield value.get_secret_value()
+        elif isinstance(value, str):
+            if _names_a_secret(name):
+                yield value
+            for password in _PASSWORD_IN_URL.findall(value):
+                yield from {password, unquote(password)}
 
 
 def literal_secrets(values: Mapping[str, object]) -> Iterator[str]:

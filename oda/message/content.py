@@ -6,7 +6,7 @@ from google.genai.types import Content, Part
 from pydantic import ValidationError
 
 from oda.errors import InvalidRequestError
-from oda.message.storable import storable_text
+from oda.message.storable import storable, storable_text
 
 Message = str | Content
 
@@ -45,18 +45,48 @@ def parse_content(message: str | dict[str, Any]) -> Content:
     if isinstance(message, str):
         return to_content(message)
     try:
-        content = Content.model_validate({"role": "user", **message})
+        said = storable(message)
+    except ValueError as error:
+        raise InvalidRequestError("message: no store takes all of its names.") from error
+    try:
+        content = Content.model_validate({"role": "user", **said})
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(step) for step in first["loc"])
         raise InvalidRequestError(f"message.{where}: {first['msg']}") from error
+    return user_content(content)
+
+
+def user_content(content: Content) -> Content:
+    """A content that a client sent, as what a user says.
+
+    Raises:
+        InvalidRequestError: it is empty, has parts that only models and tools make, or data that
+            is not there.
+    """
     for number, part in enumerate(content.parts or ()):
         if forged := part.model_fields_set & _NOT_A_USERS:
             raise InvalidRequestError(
                 f"message.parts.{number}: {', '.join(sorted(forged))} cannot be sent",
                 remedy="send text, inlineData or fileData; answer a waiting turn through its input",
             )
+        _check_data(number, part)
     return to_content(content.model_copy(update={"role": "user"}))
+
+
+def answers_a_call(message: Content) -> bool:
+    """Whether the message posts what a person or an outside tool has answered."""
+    return any(part.function_response for part in message.parts or ())
+
+
+def _check_data(number: int, part: Part) -> None:
+    where = f"message.parts.{number}"
+    if (blob := part.inline_data) is not None and not (blob.mime_type and blob.data):
+        raise InvalidRequestError(f"{where}.inlineData: needs mimeType and data")
+    if (file := part.file_data) is not None:
+        uri = (file.file_uri or "").strip()
+        if not uri or uri.lower().startswith("file:"):
+            raise InvalidRequestError(f"{where}.fileData: needs the fileUri of no local file")
 
 
 def _storable(part: Part) -> Part:

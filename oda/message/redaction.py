@@ -2,6 +2,8 @@
 
 import re
 
+from oda.secret_mask import secrets
+
 MAX_LENGTH = 500
 
 _LOOKED_AT = 2000
@@ -41,6 +43,7 @@ _PATHS = re.compile(
 def redact(text: str) -> str:
     """Return the first line of `text` without secrets and file paths, at most 500 characters."""
     line = next((part.strip() for part in text.splitlines() if part.strip()), "")
+    line = secrets.mask(line)
     line = _SECRETS.sub(lambda match: f"{match['kept'] or ''}***", line[:_LOOKED_AT])
     line = _PATHS.sub("<path>", line)
     return line if len(line) <= MAX_LENGTH else line[: MAX_LENGTH - 1] + "…"

@@ -8,12 +8,22 @@ from pydantic_core import to_jsonable_python
 
 _REFUSED = re.compile("[\x00\ud800-\udfff]")
 """NUL and lone surrogates."""
+_ESCAPE = re.compile(
+    rb"\\(?:u[dD][89abAB][\da-fA-F]{2}\\u[dD][c-fC-F][\da-fA-F]{2}"
+    rb"|(u(?:[dD][89a-fA-F][\da-fA-F]{2}|0000))|.)",
+    re.DOTALL,
+)
 _REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 
 
 def storable_text(text: str) -> str:
     """`text` with the characters replaced that no JSON column takes."""
     return _REFUSED.sub(_REPLACEMENT, text)
+
+
+def storable_json(text: bytes) -> bytes:
+    """JSON in which no escape stands for a character that no JSON column takes."""
+    return _ESCAPE.sub(lambda found: rb"\ufffd" if found[1] else found[0], text)
 
 
 def storable(value: Any) -> Any:

@@ -2,24 +2,41 @@
 
 from typing import Annotated
 
-from fastapi import Depends, Header, Request
+from fastapi import Depends, Header
+from fastapi.requests import HTTPConnection
 
 from oda.context import OdaContext
-from oda.session.manager import DEFAULT_USER
+from oda.identity.principal import Principal
+from oda.server.auth import principal_of
 
 
-def _context(request: Request) -> OdaContext:
-    context: OdaContext = request.app.state.oda
+def _context(connection: HTTPConnection) -> OdaContext:
+    context: OdaContext = connection.app.state.oda
     return context
 
 
+def _principal(connection: HTTPConnection) -> Principal:
+    return principal_of(connection.scope)
+
+
+CurrentPrincipal = Annotated[Principal, Depends(_principal)]
+
+
 def _user(
+    principal: CurrentPrincipal,
     x_oda_user: Annotated[
         str | None,
-        Header(min_length=1, max_length=128, description="Who asks; by default `local`."),
+        Header(
+            min_length=1,
+            max_length=128,
+            json_schema_extra={"format": "id"},
+            description="For whom an admin acts. Without keys: who asks, by default `local`.",
+        ),
     ] = None,
 ) -> str:
-    return x_oda_user or DEFAULT_USER
+    """The principal's user: `AuthMiddleware` has judged the header, which is here as its
+    description."""
+    return principal.user_id
 
 
 Context = Annotated[OdaContext, Depends(_context)]

@@ -2,45 +2,79 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import aclosing, asynccontextmanager
+from contextlib import asynccontextmanager
+from errno import ENAMETOOLONG
 from pathlib import Path
 from typing import Any
 
 import google.adk.cli as adk_cli
-from fastapi import FastAPI
+from fastapi import FastAPI, HTTPException
+from google.adk.agents._streaming_mode import StreamingMode
 from google.adk.agents.run_config import RunConfig
 from google.adk.apps import App
 from google.adk.cli.api_server import ApiServer
 from google.adk.cli.utils.base_agent_loader import BaseAgentLoader
+from google.adk.errors.input_validation_error import InputValidationError
 from google.adk.errors.session_not_found_error import SessionNotFoundError as AdkSessionNotFound
 from google.adk.evaluation.local_eval_set_results_manager import LocalEvalSetResultsManager
 from google.adk.evaluation.local_eval_sets_manager import LocalEvalSetsManager
 from google.adk.events import Event
 from google.adk.runners import Runner as AdkRunner
 from google.genai.types import Content
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from oda.agent.definition import Definitions
 from oda.context import OdaContext
-from oda.errors import AgentNotFoundError, SessionNotFoundError
-from oda.session.manager import OdaSessionManager
+from oda.errors import (
+    AgentNotFoundError,
+    ConflictError,
+    InvalidRequestError,
+    OverloadedError,
+    SessionNotFoundError,
+)
+from oda.message.content import answers_a_call, user_content
+from oda.message.storable import storable_json
+from oda.server.adk_identity import OwnSessions, check_adk_user
+from oda.server.problems import status_of
+from oda.session.oda_session import OdaSession
+from oda.session.state import refuse_client_keys
+from oda.turn.follow import Follower
+from oda.turn.submission import Submission
 
 _OURS = frozenset({"health", "docs", "redoc", "openapi.json", ""})
 """First segments of ADK's paths that our own application answers."""
 
 
 @asynccontextmanager
-async def open_adk_app(oda: OdaContext, *, dev_ui: bool, host: str) -> AsyncIterator[FastAPI]:
-    """ADK's FastAPI application over the context's services."""
+async def open_adk_app(oda: OdaContext, *, dev_ui: bool) -> AsyncIterator[FastAPI]:
+    """ADK's FastAPI application over the context's services; our guard stands before it."""
     server = _server(oda, dev_ui=dev_ui)
     assets = str(Path(adk_cli.__file__).parent / "browser") if dev_ui else None
-    app = server.get_fast_api_app(web_assets_dir=assets, bind_host=host)
+    app = server.get_fast_api_app(web_assets_dir=assets)
+    app.add_exception_handler(InputValidationError, _not_a_name)
+    app.add_exception_handler(OSError, _not_a_file_name)
     async with app.router.lifespan_context(app):
         yield app
 
 
+async def _not_a_name(request: Request, error: Exception) -> JSONResponse:
+    """An artifact service's own refusal may name paths."""
+    return JSONResponse({"detail": "The request has a name that is not allowed"}, 400)
+
+
+async def _not_a_file_name(request: Request, error: Exception) -> JSONResponse:
+    if not isinstance(error, OSError) or error.errno != ENAMETOOLONG:
+        raise error
+    return await _not_a_name(request, error)
+
+
 class AdkFallthrough:
-    """Hands requests for ADK's paths to ADK's application, once it is open."""
+    """Hands requests for ADK's paths to ADK's application, once it is open.
+
+    The guard has judged their origin; ADK would refuse those that our settings allow.
+    """
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -50,9 +84,23 @@ class AdkFallthrough:
             state = scope["app"].state
             adk: FastAPI | None = getattr(state, "adk", None)
             if adk is not None and _first_segment(scope["path"]) in state.adk_segments:
-                await adk(scope, receive, send)
+                scope["headers"] = [pair for pair in scope["headers"] if pair[0] != b"origin"]
+                await adk(scope, _storable(receive), send)
                 return
         await self._app(scope, receive, send)
+
+
+def _storable(receive: Receive) -> Receive:
+    """ADK stores, and answers with, what it is sent: JSON bodies come whole, see `BodyLimits`."""
+
+    async def receive_storable() -> Message:
+        message = await receive()
+        body: bytes = message.get("body", b"")
+        if message["type"] == "http.request" and body.lstrip()[:1] in (b"{", b"["):
+            message = {**message, "body": storable_json(body)}
+        return message
+
+    return receive_storable
 
 
 def first_segments(adk: FastAPI) -> frozenset[str]:
@@ -74,13 +122,13 @@ def _server(oda: OdaContext, *, dev_ui: bool) -> ApiServer:
 
     class Server(server_class):  # type: ignore[valid-type,misc]
         def _create_runner(self, agentic_app: App, app_name: str) -> AdkRunner:
-            return SessionRunner(oda.sessions, app=agentic_app, app_name=app_name)
+            return SessionRunner(oda, app=agentic_app, app_name=app_name)
 
     agents_dir = str(oda.settings.agents_dir.resolve())
     services = oda.services
     server: ApiServer = Server(
         agent_loader=_Loader(oda.definitions),
-        session_service=services.session,
+        session_service=OwnSessions(services.session),
         artifact_service=services.artifact,
         memory_service=services.memory,
         credential_service=services.credential,
@@ -110,8 +158,8 @@ class _Loader(BaseAgentLoader):
 class SessionRunner(AdkRunner):
     """What ADK's routes call instead of a Runner: it runs the session's own agent."""
 
-    def __init__(self, sessions: OdaSessionManager, *, app: App, app_name: str) -> None:
-        services = sessions.agents.services
+    def __init__(self, oda: OdaContext, *, app: App, app_name: str) -> None:
+        services = oda.services
         super().__init__(
             app=app,
             app_name=app_name,
@@ -120,7 +168,7 @@ class SessionRunner(AdkRunner):
             memory_service=services.memory,
             credential_service=services.credential,
         )
-        self._sessions = sessions
+        self._oda = oda
 
     async def run_async(
         self,
@@ -135,21 +183,39 @@ class SessionRunner(AdkRunner):
         abort_signal: asyncio.Event | None = None,
     ) -> AsyncGenerator[Event, None]:
         try:
-            session = await self._sessions.get(self.app_name, user_id, session_id)
+            check_adk_user(user_id)
+            session = await self._oda.sessions.get(self.app_name, user_id, session_id)
         except SessionNotFoundError as error:
             raise AdkSessionNotFound(error.message) from error
-        if new_message is None:
-            events = session.resume(invocation_id or "")
-        else:
-            events = session.stream(
-                new_message,
-                invocation_id=invocation_id,
-                state_delta=state_delta,
-                run_config=run_config,
-            )
-        async with aclosing(events):
-            async for event in events:
-                yield event
+        try:
+            follower = await self._begin(session, new_message, state_delta, run_config)
+        except (InvalidRequestError, ConflictError, OverloadedError) as error:
+            raise HTTPException(status_of(error), str(error)) from error
+        while not follower.ended:
+            for entry in await follower.read():
+                if isinstance(entry.data, Event):
+                    yield entry.data
+
+    async def _begin(
+        self,
+        session: OdaSession,
+        message: Content | None,
+        state_delta: dict[str, Any] | None,
+        run_config: RunConfig | None,
+    ) -> Follower:
+        """A reader of the turn that the message makes, or goes on with."""
+        if message is None:
+            raise InvalidRequestError("new_message: is needed; turns go on by themselves")
+        turns = self._oda.turns
+        if answers_a_call(message):
+            turn = await turns.waiting_for(session, message)
+            return turns.follow(turn.turn_id, await turns.answer(turn.turn_id, message))
+        refuse_client_keys(state_delta or {})
+        streamed = run_config is not None and run_config.streaming_mode == StreamingMode.SSE
+        submission = Submission(
+            user_content(message), state_delta=state_delta, stream_tokens=streamed
+        )
+        return turns.follow((await turns.submit(session, submission)).turn.turn_id)
 
     async def close(self) -> None:
         """Nothing here is this runner's own."""

@@ -1,12 +1,16 @@
-"""On a loopback address there is no password, so other web pages must be kept out."""
+"""Who may speak to this server from a browser: hosts by list, origins closed by default."""
 
+from collections.abc import Collection
+from functools import lru_cache
 from ipaddress import ip_address
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
-from starlette.requests import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from oda.server.problems import problem_response
+from oda.server.problems import send_problem
+
+_PORTS = {"http": 80, "https": 443}
+_AS_HTTP = {"ws": "http", "wss": "https"}
 
 
 def is_loopback(host: str) -> bool:
@@ -19,26 +23,73 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-class LoopbackGuard:
-    """Refuses requests for another host (DNS rebinding) and from pages of another origin."""
+class Guard:
+    """Refuses requests for another host (DNS rebinding) and from pages of another origin.
 
-    def __init__(self, app: ASGIApp) -> None:
+    It looks at HTTP requests and, before they are accepted, at WebSockets.
+
+    Args:
+        host: The address that the server is bound to. On a loopback address there may be no
+            password, so only names and pages of this machine are let in, and those listed.
+        hosts: Names of this server; without them, a public address has any name.
+        origins: Pages of other origins that are let in, each exactly.
+    """
+
+    def __init__(
+        self, app: ASGIApp, *, host: str, hosts: Collection[str], origins: Collection[str]
+    ) -> None:
         self._app = app
+        self._local = is_loopback(host)
+        self._hosts = frozenset(name.lower() for name in hosts)
+        self._origins = frozenset(origins)
+        self._is_our_host = lru_cache(256)(self._check_host)
+        self._is_our_origin = lru_cache(256)(self._check_origin)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http":
-            request = Request(scope)
-            origin = request.headers.get("origin")
-            if not _is_ours(request.headers.get("host", "")) or (
-                origin is not None and not _is_ours(urlsplit(origin).netloc)
+        if scope["type"] == "lifespan" or (reason := self._refusal(scope)) is None:
+            await self._app(scope, receive, send)
+        else:
+            await send_problem(scope, receive, send, 403, reason)
+
+    def _refusal(self, scope: Scope) -> str | None:
+        hosts = [value for name, value in scope["headers"] if name == b"host"]
+        host = hosts[0].decode("latin-1") if len(hosts) == 1 else ""
+        if not self._is_our_host(host):
+            return "This server does not answer to this Host."
+        for name, value in scope["headers"]:
+            if name == b"origin" and not self._is_our_origin(
+                value.decode("latin-1"), scope.get("scheme", "http"), host
             ):
-                refusal = problem_response(
-                    request, 403, "This server answers only to pages and hosts of this machine."
-                )
-                await refusal(scope, receive, send)
-                return
-        await self._app(scope, receive, send)
+                return "This server does not answer to pages of this Origin."
+        return None
+
+    def _check_host(self, host: str) -> bool:
+        if not (self._local or self._hosts):
+            return True
+        parts = _split(f"//{host}")
+        name = (parts and parts.hostname) or ""
+        return name in self._hosts or (self._local and is_loopback(name))
+
+    def _check_origin(self, origin: str, scheme: str, host: str) -> bool:
+        if origin in self._origins:
+            return True
+        theirs = _split(origin)
+        if theirs is None or not theirs.hostname:
+            return False
+        if self._local and is_loopback(theirs.hostname):
+            return True
+        ours = _split(f"{_AS_HTTP.get(scheme, scheme)}://{host}")
+        return ours is not None and _endpoint(theirs) == _endpoint(ours)
 
 
-def _is_ours(netloc: str) -> bool:
-    return is_loopback(urlsplit(f"//{netloc}").hostname or "")
+def _split(url: str) -> SplitResult | None:
+    try:
+        parts = urlsplit(url)
+        _ = parts.port
+    except ValueError:
+        return None
+    return parts
+
+
+def _endpoint(parts: SplitResult) -> tuple[str, str | None, int | None]:
+    return parts.scheme, parts.hostname, parts.port or _PORTS.get(parts.scheme)

@@ -6,7 +6,7 @@ from fastapi import APIRouter
 from pydantic import BaseModel
 
 from oda.server.access import Context
-from oda.server.problems import MEDIA_TYPE, Problem
+from oda.server.openapi import problems
 
 router = APIRouter(tags=["health"])
 
@@ -21,7 +21,7 @@ async def livez() -> Health:
     return Health()
 
 
-@router.get("/readyz", responses={503: {"model": Problem, "content": {MEDIA_TYPE: {}}}})
+@router.get("/readyz", responses=problems(503))
 @router.get("/health", include_in_schema=False)
 async def readyz(oda: Context) -> Health:
     """Warmed up, and the database answers."""

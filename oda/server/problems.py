@@ -2,26 +2,37 @@
 
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
+from math import ceil
 from typing import Any
 
 from fastapi import FastAPI, Request
-from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse
+from fastapi.exceptions import RequestValidationError, WebSocketRequestValidationError
+from fastapi.responses import JSONResponse, Response
+from fastapi.routing import iter_route_contexts
 from pydantic import BaseModel
 from sqlalchemy.exc import SQLAlchemyError
 from starlette.exceptions import HTTPException
+from starlette.requests import HTTPConnection
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.websockets import WebSocketClose
 
 from oda.errors import (
     AgentLoadError,
     ConfigurationError,
     ConflictError,
+    CursorExpiredError,
+    ForbiddenError,
     InvalidRequestError,
+    MalformedError,
     NotFoundError,
     OdaError,
     OverloadedError,
     StaleStateError,
+    UnauthenticatedError,
     UnavailableError,
 )
+from oda.message.storable import storable_text
+from oda.server.route_template import route_template
 from oda.server.trace import trace_id_of
 from oda.telemetry import get_logger
 
@@ -29,13 +40,21 @@ log = get_logger(__name__)
 
 MEDIA_TYPE = "application/problem+json"
 _RETRY_AFTER_S = 5
+_POLICY_VIOLATION = 1008
+_RETRYABLE = frozenset({408, 429, 503})
+
+WrongFields = RequestValidationError | WebSocketRequestValidationError
 
 _STATUS: Mapping[type[OdaError], int] = {
     AgentLoadError: 500,
     StaleStateError: 412,
+    MalformedError: 400,
     InvalidRequestError: 422,
+    UnauthenticatedError: 401,
+    ForbiddenError: 403,
     NotFoundError: 404,
     ConflictError: 409,
+    CursorExpiredError: 410,
     OverloadedError: 429,
     UnavailableError: 503,
     ConfigurationError: 500,
@@ -48,10 +67,14 @@ _CODES: Mapping[int, str] = {
     403: "forbidden",
     404: "not_found",
     405: "method_not_allowed",
+    410: "cursor_expired",
+    408: "request_timeout",
     412: "stale_state",
     413: "too_large",
     415: "unsupported_media_type",
     422: "invalid_request",
+    429: "rate_limited",
+    431: "header_too_large",
     503: "unavailable",
 }
 
@@ -69,63 +92,132 @@ class Problem(BaseModel):
     code: str
     retryable: bool
     trace_id: str
+    retry_after: int | None = None
+    """For 429 and 503: seconds after which it is worth trying again, as `Retry-After` says."""
     errors: list[dict[str, Any]] | None = None
     """For 422: `{field, message}` of each wrong field."""
 
 
-def problem_response(
-    request: Request,
+def problem(
+    connection: HTTPConnection,
     status: int,
     detail: str,
     *,
     code: str | None = None,
-    retryable: bool = False,
+    retryable: bool | None = None,
     retry_after_s: float | None = None,
     errors: Sequence[dict[str, Any]] | None = None,
-    headers: Mapping[str, str] | None = None,
-) -> JSONResponse:
-    """The answer to a request that was not served."""
+) -> Problem:
+    """What a client is told when it is not served.
+
+    Args:
+        code: By default that of the status.
+        retryable: By default as the status says.
+    """
     code = code or _CODES.get(status, "internal_error" if status >= 500 else "bad_request")
-    problem = Problem(
+    later = status in (429, 503)
+    return Problem(
         type=f"/problems/{code.replace('_', '-')}",
         title=HTTPStatus(status).phrase,
         status=status,
-        detail=detail,
-        instance=request.url.path,
+        detail=storable_text(detail),
+        instance=connection.url.path,
         code=code,
-        retryable=retryable,
-        trace_id=trace_id_of(request.scope),
+        retryable=status in _RETRYABLE if retryable is None else retryable,
+        trace_id=trace_id_of(connection.scope),
+        retry_after=max(1, ceil(retry_after_s or _RETRY_AFTER_S)) if later else None,
         errors=list(errors) if errors is not None else None,
     )
+
+
+def problem_of(connection: HTTPConnection, error: Exception) -> Problem:
+    """What a client is told about an error; what is the server's own fault is logged."""
+    if isinstance(error, OdaError):
+        return _of_oda(connection, error)
+    if isinstance(error, WrongFields):
+        return _of_fields(connection, error)
+    path = connection.url.path
+    if isinstance(error, SQLAlchemyError):
+        log.error("database_failed", path=path, exc_info=error)
+        return problem(connection, 503, "The database cannot be reached; try again.")
+    log.error("request_broken", path=path, exc_info=error)
+    return problem(connection, 500, "Something unexpected went wrong.")
+
+
+async def send_problem(
+    scope: Scope,
+    receive: Receive,
+    send: Send,
+    status: int,
+    detail: str,
+    *,
+    retry_after_s: float | None = None,
+    headers: Mapping[str, str] | None = None,
+) -> None:
+    """Refuse a request before anything is done."""
+    told = problem(HTTPConnection(scope), status, detail, retry_after_s=retry_after_s)
+    await refuse(_response(told, headers), scope, receive, send)
+
+
+async def refuse(response: Response, scope: Scope, receive: Receive, send: Send) -> None:
+    """Answer a request, or a WebSocket that has not been accepted."""
+    if scope["type"] == "websocket" and "websocket.http.response" not in scope.get(
+        "extensions", {}
+    ):
+        await WebSocketClose(_POLICY_VIOLATION)(scope, receive, send)
+    else:
+        await response(scope, receive, send)
+
+
+def refusal(connection: HTTPConnection, error: Exception) -> JSONResponse:
+    """The answer to a request that ended with an error."""
+    return _response(problem_of(connection, error))
+
+
+def install(app: FastAPI) -> None:
+    """Answer every error of `app` with a problem."""
+    app.add_exception_handler(OdaError, _answer)
+    app.add_exception_handler(RequestValidationError, _invalid)
+    app.add_exception_handler(HTTPException, _http)
+    app.add_exception_handler(SQLAlchemyError, _answer)
+    app.add_exception_handler(Exception, _answer)
+
+
+def status_of(error: Exception) -> int:
+    """The HTTP status that tells the error."""
+    if isinstance(error, SQLAlchemyError):
+        return 503
+    if isinstance(error, WrongFields):
+        return 422
+    return next((status for cls, status in _STATUS.items() if isinstance(error, cls)), 500)
+
+
+async def _answer(request: Request, error: Exception) -> JSONResponse:
+    return refusal(request, error)
+
+
+def _response(told: Problem, headers: Mapping[str, str] | None = None) -> JSONResponse:
     sent = dict(headers or {})
-    if status in (429, 503):
-        sent["Retry-After"] = str(max(1, round(retry_after_s or _RETRY_AFTER_S)))
+    if told.status == 401:
+        sent["WWW-Authenticate"] = "Bearer"
+    if told.retry_after is not None:
+        sent["Retry-After"] = str(told.retry_after)
     return JSONResponse(
-        problem.model_dump(exclude_none=True),
-        status_code=status,
+        told.model_dump(exclude_none=True),
+        status_code=told.status,
         headers=sent,
         media_type=MEDIA_TYPE,
     )
 
 
-def install(app: FastAPI) -> None:
-    """Answer every error of `app` with a problem."""
-    app.add_exception_handler(OdaError, _oda_error)
-    app.add_exception_handler(RequestValidationError, _invalid)
-    app.add_exception_handler(HTTPException, _http)
-    app.add_exception_handler(SQLAlchemyError, _database)
-    app.add_exception_handler(Exception, _unexpected)
-
-
-async def _oda_error(request: Request, error: Exception) -> JSONResponse:
-    assert isinstance(error, OdaError)
-    status = next((s for cls, s in _STATUS.items() if isinstance(error, cls)), 500)
+def _of_oda(connection: HTTPConnection, error: OdaError) -> Problem:
+    status = status_of(error)
     detail = str(error)
     if status == 500:
-        log.error("request_failed", path=request.url.path, exc_info=error)
+        log.error("request_failed", path=connection.url.path, exc_info=error)
         detail = "The agent cannot be loaded; the server's log says why."
-    return problem_response(
-        request,
+    return problem(
+        connection,
         status,
         detail,
         code=error.code,
@@ -134,36 +226,75 @@ async def _oda_error(request: Request, error: Exception) -> JSONResponse:
     )
 
 
-async def _invalid(request: Request, error: Exception) -> JSONResponse:
-    assert isinstance(error, RequestValidationError)
+def _of_fields(connection: HTTPConnection, error: WrongFields) -> Problem:
     errors = [
         {
-            "field": ".".join(str(step) for step in item["loc"][1:]) or str(item["loc"][0]),
-            "message": item["msg"],
+            "field": storable_text(".".join(map(str, item["loc"][1:])) or str(item["loc"][0])),
+            "message": storable_text(item["msg"]),
         }
         for item in error.errors()
     ]
-    if any(item["type"] == "json_invalid" for item in error.errors()):
-        return problem_response(request, 400, "The body is not valid JSON.")
-    content_type = request.headers.get("content-type", "").split(";")[0].strip()
-    if request.method != "GET" and content_type and not content_type.endswith("json"):
-        return problem_response(request, 415, "Send the body as application/json.")
     first = errors[0]
-    return problem_response(request, 422, f"{first['field']}: {first['message']}", errors=errors)
+    detail = f"{first['field']}: {first['message']}"
+    return problem(connection, 422, detail, errors=errors)
+
+
+async def _invalid(request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, RequestValidationError)
+    if any(item["type"] == "json_invalid" for item in error.errors()):
+        return _response(problem(request, 400, "The body is not valid JSON."))
+    in_body = any(item["loc"][0] == "body" for item in error.errors())
+    if in_body and error.body and not _is_json(request.headers.get("content-type", "")):
+        return _response(problem(request, 415, "Send the body as application/json."))
+    return _response(_of_fields(request, error))
+
+
+def _is_json(content_type: str) -> bool:
+    """Whether a body of this type is read as JSON."""
+    main, _, sub = content_type.split(";")[0].strip().lower().partition("/")
+    return main == "application" and (sub == "json" or sub.endswith("+json"))
 
 
 async def _http(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, HTTPException)
-    return problem_response(request, error.status_code, str(error.detail), headers=error.headers)
+    sent = dict(error.headers or {})
+    if error.status_code == 405:
+        sent["Allow"] = ", ".join(sorted(_methods(request)))
+    return _response(problem(request, error.status_code, str(error.detail)), sent)
 
 
-async def _database(request: Request, error: Exception) -> JSONResponse:
-    log.error("database_failed", path=request.url.path, exc_info=error)
-    return problem_response(
-        request, 503, "The database cannot be reached; try again.", retryable=True
-    )
+def _methods(request: Request) -> set[str]:
+    """All that the path of a request can be asked; its route knows only its own."""
+    template = route_template(request.scope)
+    routes = iter_route_contexts(request.app.routes)
+    same = [route.methods or () for route in routes if route.path_format == template]
+    return {method for methods in same for method in methods}
 
 
-async def _unexpected(request: Request, error: Exception) -> JSONResponse:
-    log.error("request_broken", path=request.url.path, exc_info=error)
-    return problem_response(request, 500, "Something unexpected went wrong.")
+class UnexpectedErrors:
+    """Answers what nobody foresaw, inside of what adds headers and counts.
+
+    Starlette's own place for that is outside of all middlewares.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        started = False
+
+        async def send_and_see(message: Message) -> None:
+            nonlocal started
+            started = True
+            await send(message)
+
+        try:
+            await self._app(scope, receive, send_and_see)
+        except Exception as error:
+            if started:
+                raise
+            response = await _answer(Request(scope), error)
+            await response(scope, receive, send)

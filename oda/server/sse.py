@@ -1,40 +1,32 @@
 """A turn's log as server-sent events."""
 
-import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 
 from starlette.responses import StreamingResponse
 
-from oda.turn.log import Entry, TurnLog
+from oda.context import OdaContext
+from oda.server.turn_frames import Frame, View, turn_frames
 
-HEARTBEAT_S = 15.0
 _HEARTBEAT = b": keep-alive\n\n"
 
 
-def event_stream(log: TurnLog, *, after: int, headers: dict[str, str]) -> StreamingResponse:
-    """Stream a log from after the entry numbered `after` to its end."""
+def event_stream(
+    oda: OdaContext, turn_id: str, *, after: int, view: View, headers: Mapping[str, str]
+) -> StreamingResponse:
+    """Stream a turn's log from after the entry numbered `after`; see `turn_frames`."""
     return StreamingResponse(
-        _frames(log, after),
+        _encoded(oda, turn_id, after, view),
         media_type="text/event-stream",
         headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no", **headers},
     )
 
 
-async def _frames(log: TurnLog, position: int) -> AsyncIterator[bytes]:
-    while True:
-        entries = log.read(position)
-        if entries:
-            yield b"".join(map(encode, entries))
-            position = entries[-1].number
-        if log.closed and position >= log.last:
-            return
-        if not entries:
-            try:
-                await asyncio.wait_for(log.changed(position), HEARTBEAT_S)
-            except TimeoutError:
-                yield _HEARTBEAT
+async def _encoded(oda: OdaContext, turn_id: str, after: int, view: View) -> AsyncIterator[bytes]:
+    async for frames in turn_frames(oda.turns, turn_id, after, view):
+        yield b"".join(map(encode, frames)) or _HEARTBEAT
 
 
-def encode(entry: Entry) -> bytes:
-    """One entry as a frame: `id`, `event` and one line of `data`."""
-    return b"id: %d\nevent: %s\ndata: %s\n\n" % (entry.number, entry.kind.encode(), entry.json)
+def encode(frame: Frame) -> bytes:
+    """One frame: `id` if it has a number, `event` and one line of `data`."""
+    number = b"" if frame.number is None else b"id: %d\n" % frame.number
+    return b"%sevent: %s\ndata: %s\n\n" % (number, frame.kind.encode(), frame.json)

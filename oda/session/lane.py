@@ -3,7 +3,7 @@
 import asyncio
 from collections import deque
 from collections.abc import Callable
-from typing import Literal
+from typing import Literal, Self
 
 from oda.errors import OverloadedError, SessionBusyError
 
@@ -33,7 +33,7 @@ class Lane:
     def reserve(self, on_busy: OnBusy = "queue") -> "Place":
         """Take a place in the line at once; enter it with `async with` to wait for one's turn.
 
-        An interrupting turn goes before those that wait.
+        An interrupting turn goes before those that wait, but for earlier interrupting ones.
 
         Raises:
             SessionBusyError: the lane is held and `on_busy` is `reject`.
@@ -50,12 +50,19 @@ class Lane:
                 retry_after_s=_RETRY_AFTER_S,
                 remedy="send again later",
             )
-        place = Place(self)
-        if self.busy and on_busy == "interrupt":
-            self._places.insert(1, place)
+        place = Place(self, interrupts=on_busy == "interrupt")
+        if self.busy and place.interrupts:
+            waits = (n for n, other in enumerate(self._places) if n and not other.interrupts)
+            self._places.insert(next(waits, len(self._places)), place)
             self._interrupt_first()
         else:
             self._places.append(place)
+        return place
+
+    def reserve_again(self) -> "Place":
+        """A place at the end for a turn that was accepted before; it is never refused."""
+        place = Place(self)
+        self._places.append(place)
         return place
 
     def leave(self, place: "Place") -> None:
@@ -67,24 +74,29 @@ class Lane:
 
     def _interrupt_first(self) -> None:
         first = self._places[0]
+        first.interrupted = True
         if first.entered:
             self._interrupt()
-        else:
-            first.interrupted = True
 
     def is_first(self, place: "Place") -> bool:
-        return self._places[0] is place
+        return bool(self._places) and self._places[0] is place
 
 
 class Place:
     """One turn's place in a lane."""
 
-    def __init__(self, lane: Lane) -> None:
+    def __init__(self, lane: Lane, *, interrupts: bool = False) -> None:
         self._lane = lane
+        self.interrupts = interrupts
         self.entered = False
         self.interrupted = False
-        """Whether it was to end before it had begun; whoever enters must then do nothing."""
+        """Whether it is to end; whoever has not begun anything then must not."""
         self._called = asyncio.Event()
+
+    @property
+    def first(self) -> bool:
+        """Whether nobody stands before it."""
+        return self._lane.is_first(self)
 
     def call(self) -> None:
         """It is this one's turn."""
@@ -94,7 +106,7 @@ class Place:
         """Leave the line without having entered."""
         self._lane.leave(self)
 
-    async def __aenter__(self) -> None:
+    async def __aenter__(self) -> Self:
         if not self._lane.is_first(self):
             try:
                 await self._called.wait()
@@ -102,6 +114,7 @@ class Place:
                 self._lane.leave(self)
                 raise
         self.entered = True
+        return self
 
     async def __aexit__(self, *_: object) -> None:
         self._lane.leave(self)

@@ -6,7 +6,8 @@ import itertools
 import json
 import uuid
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,14 +19,12 @@ from oda.agent.manager import OdaAgentManager
 from oda.agent.turn_plugin import SessionKey
 from oda.clock import Clock
 from oda.errors import InvalidRequestError, SessionExistsError, SessionNotFoundError
+from oda.identity.principal import DEFAULT_USER, check_id
 from oda.message.storable import storable
-from oda.session.oda_session import META, OdaSession
+from oda.session.oda_session import OdaSession
+from oda.session.past_state import INITIAL, META, own
 from oda.session.state import is_visible
 from oda.settings import SessionSettings
-
-DEFAULT_USER = "local"
-_MAX_ID_LENGTH = 128
-"""ADK's tables hold no more."""
 
 
 @dataclass(frozen=True)
@@ -67,25 +66,23 @@ class OdaSessionManager:
             InvalidRequestError: the id or a state key is not allowed.
         """
         self.agents.definitions.get(app_name)
-        _check_id("user_id", user_id)
+        check_id("user_id", user_id)
         if session_id is not None:
-            _check_id("session_id", session_id)
+            check_id("session_id", session_id)
         for key in state or {}:
             if not is_visible(key) or key.startswith("app:"):
                 raise InvalidRequestError(f"The state key {key!r} is reserved.")
         session_id = session_id or uuid.uuid4().hex
+        given = storable(dict(state or {}))
+        initial = {INITIAL: own(given)} if own(given) else {}
         meta = {"created_at": self._clock.now(), "turns": 0}
-        try:
+        with _taken(session_id):
             stored = await self._service.create_session(
                 app_name=app_name,
                 user_id=user_id,
                 session_id=session_id,
-                state={**storable(dict(state or {})), META: meta},
+                state={**given, **initial, META: meta},
             )
-        except AlreadyExistsError as error:
-            raise SessionExistsError(
-                f"There is a session {session_id!r} already.", remedy="choose another id, or none"
-            ) from error
         return await self._keep(self._make(stored))
 
     async def get(self, app_name: str, user_id: str, session_id: str) -> OdaSession:
@@ -116,6 +113,45 @@ class OdaSessionManager:
                 return await self._keep(self._make(stored))
             finally:
                 self._opening.pop(key, None)
+
+    async def current(self, app_name: str, user_id: str, session_id: str) -> OdaSession:
+        """The session with its state as it is stored now, whichever node has written it.
+
+        Raises: as `get`.
+        """
+        key = (app_name, user_id, session_id)
+        known = key in self._live
+        session = await self.get(app_name, user_id, session_id)
+        if known:
+            try:
+                await session.refresh()
+            except SessionNotFoundError:
+                await self._drop([key])
+                raise
+        return session
+
+    async def fork(
+        self,
+        session: OdaSession,
+        *,
+        turn_id: str | None = None,
+        session_id: str | None = None,
+        unfinished: Collection[str] = (),
+    ) -> OdaSession:
+        """A new session with the history of another up to a turn, see `OdaSession.fork`.
+
+        Raises:
+            TurnNotFoundError: the history has no such turn.
+            ConflictError: it has not ended.
+            SessionExistsError: the id is taken.
+            InvalidRequestError: the id is not allowed.
+        """
+        if session_id is not None:
+            check_id("session_id", session_id)
+        session_id = session_id or uuid.uuid4().hex
+        with _taken(session_id):
+            await session.fork(session_id, turn_id=turn_id, unfinished=unfinished)
+        return await self.get(session.app_name, session.user_id, session_id)
 
     async def get_or_create(
         self, app_name: str, user_id: str = DEFAULT_USER, session_id: str | None = None
@@ -163,9 +199,10 @@ class OdaSessionManager:
 
         Raises: as `get`.
         """
-        session = await self.get(app_name, user_id, session_id)
+        session = await self.current(app_name, user_id, session_id)
         await session.close()
         self._live.pop(session.key, None)
+        await session.artifacts.delete_all()
         await self._service.delete_session(
             app_name=app_name, user_id=user_id, session_id=session_id
         )
@@ -185,7 +222,10 @@ class OdaSessionManager:
     def live(self, session: Session) -> OdaSession:
         """The live object of a listed session, or one made from what is stored."""
         known = self._live.get((session.app_name, session.user_id, session.id))
-        return known[0] if known else self._make(session)
+        if known is None:
+            return self._make(session)
+        known[0].refresh_from(session)
+        return known[0]
 
     def _make(self, stored: Session) -> OdaSession:
         return OdaSession(
@@ -213,13 +253,14 @@ class OdaSessionManager:
         return self._live[key][0].busy
 
 
-def _check_id(name: str, value: str) -> None:
-    fits = 0 < len(value) <= _MAX_ID_LENGTH and value.isprintable() and value == value.strip()
-    if not fits or "/" in value:
-        raise InvalidRequestError(
-            f"The {name} must be 1 to {_MAX_ID_LENGTH} printable characters without outer blanks "
-            "and slashes."
-        )
+@contextmanager
+def _taken(session_id: str) -> Iterator[None]:
+    try:
+        yield
+    except AlreadyExistsError as error:
+        raise SessionExistsError(
+            f"There is a session {session_id!r} already.", remedy="choose another id, or none"
+        ) from error
 
 
 def _newest_first(session: Session) -> tuple[float, str]:

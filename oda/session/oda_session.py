@@ -1,32 +1,56 @@
 """`OdaSession`: the business entry to one conversation."""
 
-from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
-from contextlib import aclosing
+import asyncio
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Callable,
+    Collection,
+    Iterator,
+    Mapping,
+    Sequence,
+)
+from contextlib import aclosing, asynccontextmanager, nullcontext, suppress
 from typing import Any
 
 from google.adk.agents.run_config import RunConfig
+from google.adk.errors import StaleSessionError
 from google.adk.events import Event, EventActions
 from google.adk.sessions import Session
 from google.adk.sessions.base_session_service import BaseSessionService, GetSessionConfig
-from google.genai.types import Content, FunctionResponse, Part
+from google.genai.types import Content
 
 from oda.agent import notices
+from oda.agent.history import History
 from oda.agent.limits import TurnLimits
 from oda.agent.manager import OdaAgentManager
 from oda.agent.oda_agent import CancelReceipt, OdaAgent
 from oda.agent.outcome import outcome_of
+from oda.agent.resume import close_for_good
 from oda.agent.sync import iterate
 from oda.agent.turn_plugin import SessionKey
 from oda.clock import Clock
-from oda.errors import ConflictError, SessionNotFoundError
+from oda.errors import (
+    CursorExpiredError,
+    InvalidRequestError,
+    SessionBusyError,
+    SessionNotFoundError,
+)
 from oda.loop import running_loop
 from oda.message.content import Message, to_content
 from oda.message.reply import Reply
+from oda.session.answers import answer_content, withdraw_questions
+from oda.session.artifacts import SessionArtifacts
+from oda.session.fork import fork, select, waiting_turns
 from oda.session.lane import Lane, OnBusy, Place
-from oda.session.state import SessionState
+from oda.session.live_history import LiveHistory
+from oda.session.past_state import META
+from oda.session.rewind import rewind
+from oda.session.state import SessionState, writable
 
-META = "_oda"
-"""State key of what we know of a session: `{created_at, turns}`."""
+_WITHOUT_EVENTS = GetSessionConfig(num_recent_events=0)
+_WRITE_TRIES = 4
+"""How often a change of the state is tried when other nodes write at the same time."""
 
 
 class OdaSession:
@@ -75,6 +99,7 @@ class OdaSession:
         run_config: RunConfig | None = None,
         limits: TurnLimits | None = None,
         invocation_id: str | None = None,
+        begun: bool = True,
         state_delta: dict[str, Any] | None = None,
         on_start: Callable[[OdaAgent], None] | None = None,
     ) -> AsyncGenerator[Event, None]:
@@ -84,10 +109,11 @@ class OdaSession:
             message: A text or an ADK content.
             agent: Another agent than the app's root.
             on_busy: What to do while another turn runs.
-            place: One that was reserved before, instead of `on_busy`.
+            place: One that the caller has entered, instead of `on_busy`.
             run_config: ADK's own; for partial texts set its `streaming_mode`.
             limits: Instead of those of the settings.
-            invocation_id: Of a turn that may have been begun before.
+            invocation_id: The turn's name in the session, by default a new one.
+            begun: Whether a turn of that name may have been begun before; then it goes on.
             state_delta: Changes that are stored with the message.
             on_start: Called when the turn's time has come.
 
@@ -98,8 +124,8 @@ class OdaSession:
         """
         content = to_content(message)
         oda_agent = self.agent(agent)
-        place = place or self._lane.reserve(on_busy)
-        async with place:
+        entered = nullcontext(place) if place is not None else self._lane.reserve(on_busy)
+        async with entered as place:
             if place.interrupted:
                 yield notices.cancelled(invocation_id="", timestamp=self._clock.now())
                 return
@@ -109,6 +135,7 @@ class OdaSession:
             events = oda_agent.run_async(
                 content,
                 invocation_id=invocation_id,
+                begun=begun,
                 state_delta=delta,
                 run_config=run_config,
                 limits=limits,
@@ -153,16 +180,8 @@ class OdaSession:
         Raises:
             ConflictError: an id is not one that waits for an answer.
         """
-        waiting = {item["id"]: item for item in outcome_of(await self.history()).pending_input}
-        parts = []
-        for request_id, confirmed, payload in responses:
-            if request_id not in waiting:
-                raise ConflictError(
-                    f"Nothing waits for an answer under {request_id!r}.",
-                    remedy="it may have been answered already",
-                )
-            parts.append(_response_part(waiting[request_id], confirmed, payload))
-        return Content(role="user", parts=parts)
+        pending = outcome_of(await self.history()).pending_input
+        return answer_content(pending, responses)
 
     def cancel(self) -> CancelReceipt:
         """End the running turn; those that wait are not touched. May be awaited."""
@@ -179,6 +198,31 @@ class OdaSession:
         Raises: see `Lane.reserve`.
         """
         return self._lane.reserve(on_busy)
+
+    def reserve_again(self) -> Place:
+        """A place for a turn that was accepted before; see `Lane.reserve_again`."""
+        return self._lane.reserve_again()
+
+    async def events_of_turn(self, invocation_id: str) -> list[Event]:
+        """What agents have stored of a turn, in order."""
+        turn = await self._history().of_turn(invocation_id)
+        return [event for event in turn.events if event.author != "user"] if turn else []
+
+    async def withdraw(self, invocation_id: str) -> None:
+        """Close what a turn has left open that will not go on, questions to people included.
+
+        While another turn runs nothing is done: the session's next message sees to open calls.
+        """
+        if self.busy:
+            return
+        async with self._lane.reserve():
+            history = self._history()
+            if turn := await history.of_turn(invocation_id):
+                await history.append(turn.session, close_for_good(turn.events, "cancelled"))
+                await history.append(turn.session, withdraw_questions(turn.events))
+
+    def _history(self) -> History:
+        return History(self._service, self.key, self.agent().recent_events)
 
     def agent(self, name: str | None = None) -> OdaAgent:
         """The session's agent of that name; None for the app's own.
@@ -207,32 +251,144 @@ class OdaSession:
         """How many messages have been sent."""
         return int((self.state.raw(META) or {}).get("turns") or 0)
 
-    async def history(self) -> list[Event]:
-        """All stored events, oldest first.
+    @property
+    def artifacts(self) -> SessionArtifacts:
+        """The files of the session and of its user."""
+        return SessionArtifacts(self._manager.services.artifact, self.key)
+
+    async def history(self, *, after: str | None = None) -> list[Event]:
+        """The stored events as they hold now, oldest first; what has been rewound is left out.
+
+        Args:
+            after: Id of an event; only those that follow it.
+
+        Raises:
+            SessionNotFoundError: it has been deleted meanwhile.
+            CursorExpiredError: the event `after` has been rewound.
+            InvalidRequestError: there never was an event `after`.
+        """
+        stored = await self._load()
+        if after is None:
+            return stored.events
+        position = next((n for n, event in enumerate(stored.events) if event.id == after), None)
+        if position is not None:
+            return stored.events[position + 1 :]
+        if isinstance(self._service, LiveHistory):
+            everything = await self._service.whole(stored)
+            if any(event.id == after for event in everything):
+                raise CursorExpiredError(
+                    f"The event {after!r} has been rewound.", remedy="read from the beginning"
+                )
+        raise InvalidRequestError(f"after: there is no event {after!r} in this session.")
+
+    async def refresh(self) -> None:
+        """Take over what is stored now, by other nodes too; changes that wait are kept.
 
         Raises:
             SessionNotFoundError: it has been deleted meanwhile.
         """
-        return (await self._load()).events
+        while True:
+            seen = self.state.revision
+            stored = await self._load(_WITHOUT_EVENTS)
+            if self.state.revision == seen:  # else a turn has gone on while it was read
+                self._take(stored)
+                return
 
-    async def rewind(self, invocation_id: str) -> None:
-        """Take the conversation back to before that turn, state and artifacts included."""
-        async with self._lane.reserve():
-            await self.agent().runner.rewind_async(
-                user_id=self.user_id,
-                session_id=self.session_id,
-                rewind_before_invocation_id=invocation_id,
-            )
-            stored = await self._load(GetSessionConfig(num_recent_events=0))
-            self.state = SessionState(stored.state, self._commit)
+    def refresh_from(self, stored: Session) -> None:
+        """`refresh` with what has been read already, unless it is older than what is known."""
+        if stored.last_update_time >= self.updated_at:
+            self._take(stored)
+
+    async def revise(
+        self,
+        change: Callable[[dict[str, Any]], Mapping[str, Any]],
+        *,
+        within_s: float | None = None,
+    ) -> dict[str, Any]:
+        """Change the state with nothing in between reading and storing it; returns what it is then.
+
+        Args:
+            change: Given the state, returns the values to set; None removes. What it raises is
+                raised, and nothing is stored. It may be called again when another node was faster.
+            within_s: How long to wait for the end of a running turn.
+
+        Raises:
+            ValueError: a key is reserved, or a value cannot be stored.
+            SessionBusyError: a turn has been running for longer, or other nodes keep writing.
+            OverloadedError: see `Lane.reserve`.
+        """
+        async with self._alone(within_s=within_s):
+            await self._append_delta(lambda: writable(change(self.state.to_dict())))
+            return self.state.to_dict()
+
+    async def rewind(self, turn_id: str, *, on_busy: OnBusy = "queue") -> frozenset[str]:
+        """Take the conversation back to before that turn, its own state and artifacts included.
+
+        `user:` and `app:` state and artifacts stay, and so do uploads.
+
+        Args:
+            turn_id: The turn's ADK invocation id.
+            on_busy: What to do while a turn runs.
+
+        Returns the ids of all turns that have been taken back.
+
+        Raises:
+            TurnNotFoundError: the history has no such turn, or not any more.
+            SessionBusyError, OverloadedError: see `Lane.reserve`; or other nodes keep writing.
+        """
+        services = self._manager.services
+        async with self._alone(on_busy=on_busy):
+            for _ in range(_WRITE_TRIES):
+                try:
+                    taken_back = await rewind(
+                        services.session, services.artifact, await self._load(), turn_id
+                    )
+                except StaleSessionError:
+                    continue
+                await self.refresh()
+                return taken_back
+        raise _written_elsewhere()
+
+    async def fork(
+        self, session_id: str, *, turn_id: str | None = None, unfinished: Collection[str] = ()
+    ) -> Session:
+        """Store a new session with the history up to and including a turn; returns what is stored.
+
+        Turns that run or wait for a person are not taken along.
+
+        Args:
+            session_id: Of the new session.
+            turn_id: The last turn that is wanted; None for all.
+            unfinished: Ids of turns that run elsewhere.
+
+        Raises:
+            TurnNotFoundError: the history has no such turn.
+            ConflictError: it has not ended.
+            AlreadyExistsError: the id is taken.
+        """
+        running = self._running.last_turn if self._running else None
+        source = await self._load()
+        skipped = {*unfinished, *waiting_turns(source.events)}
+        if running is not None and running.invocation_id is not None:
+            skipped.add(running.invocation_id)
+        events = select(source.events, until=turn_id, unfinished=skipped)
+        return await fork(
+            self._manager.services,
+            source,
+            events,
+            session_id=session_id,
+            until=events[-1].timestamp if turn_id is not None else None,
+            now=self._clock.now(),
+        )
 
     async def close(self) -> None:
         """Cancel what runs and drop the live objects; nothing stored is lost."""
-        if self.state.pending():
-            await self._commit()
         for oda_agent in self._agents.values():
             await oda_agent.cleanup()
         self._agents.clear()
+        if self.state.pending():
+            with suppress(SessionNotFoundError):
+                await self._commit()
 
     # --- for callers without an event loop
 
@@ -272,22 +428,57 @@ class OdaSession:
         meta = {"created_at": self.created_at, "turns": self.turns + 1}
         return {**self.state.pending(), **(given or {}), META: meta}
 
+    @asynccontextmanager
+    async def _alone(
+        self, *, on_busy: OnBusy = "queue", within_s: float | None = None
+    ) -> AsyncIterator[None]:
+        """Hold the lane, so that no turn of this node runs."""
+        place = self._lane.reserve(on_busy)
+        try:
+            async with asyncio.timeout(within_s):
+                await place.__aenter__()
+        except TimeoutError as error:
+            raise SessionBusyError(
+                "A turn is running in this session.", remedy="try again when it has ended"
+            ) from error
+        try:
+            yield
+        finally:
+            self._lane.leave(place)
+
     async def _commit(self) -> None:
         """Store the pending changes as an event of their own."""
-        async with self._lane.reserve():
-            delta = self.state.pending()
-            if delta:
-                stored = await self._load(GetSessionConfig(num_recent_events=0))
-                await self._service.append_event(
-                    stored,
-                    Event(
-                        author="user",
-                        invocation_id=Event.new_id(),
-                        actions=EventActions(state_delta=delta),
-                        timestamp=self._clock.now(),
-                    ),
-                )
-                self.state.stored(delta)
+        async with self._alone():
+            await self._append_delta(self.state.pending)
+
+    async def _append_delta(self, delta: Callable[[], dict[str, Any]]) -> None:
+        """Store what `delta` makes of the state as it is stored now.
+
+        Raises:
+            SessionBusyError: other nodes keep writing.
+        """
+        for _ in range(_WRITE_TRIES):
+            stored = await self._load(_WITHOUT_EVENTS)
+            self._take(stored)
+            if not (change := delta()):
+                return
+            event = Event(
+                author="user",
+                invocation_id=Event.new_id(),
+                actions=EventActions(state_delta=change),
+            )
+            try:
+                await self._service.append_event(stored, event)
+            except StaleSessionError:
+                continue
+            self.state.stored(change)
+            self.updated_at = stored.last_update_time
+            return
+        raise _written_elsewhere()
+
+    def _take(self, stored: Session) -> None:
+        self.state.reload(stored.state)
+        self.updated_at = stored.last_update_time
 
     async def _load(self, config: GetSessionConfig | None = None) -> Session:
         stored = await self._service.get_session(
@@ -304,6 +495,10 @@ async def reply_to(events: AsyncGenerator[Event, None]) -> Reply:
         return _reply([event async for event in events if not event.partial])
 
 
+def _written_elsewhere() -> SessionBusyError:
+    return SessionBusyError("Another node is writing to this session.", remedy="try again")
+
+
 def _reply(events: list[Event]) -> Reply:
     outcome = outcome_of(events)
     return Reply(
@@ -312,18 +507,4 @@ def _reply(events: list[Event]) -> Reply:
         events=tuple(events),
         invocation_id=next((e.invocation_id for e in events if e.invocation_id), None),
         error=outcome.error,
-    )
-
-
-def _response_part(asked: dict[str, Any], confirmed: bool | None, payload: Any) -> Part:
-    if asked["name"] == "adk_request_confirmation":
-        response: dict[str, Any] = {"confirmed": bool(confirmed)}
-        if payload is not None:
-            response["payload"] = payload
-    elif isinstance(payload, dict) and asked["name"] != "adk_request_input":
-        response = payload
-    else:
-        response = {"result": payload}
-    return Part(
-        function_response=FunctionResponse(id=asked["id"], name=asked["name"], response=response)
     )

@@ -4,12 +4,14 @@ from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping
 from copy import deepcopy
 from typing import Any
 
+from oda.errors import InvalidRequestError
 from oda.message.storable import storable
 
 INTERNAL_PREFIX = "_oda"
 """Keys of our own; callers neither see nor write them."""
 
 _READ_ONLY = (INTERNAL_PREFIX, "_adk", "temp:")
+_NOT_FOR_CLIENTS = (*_READ_ONLY, "user:", "app:")
 
 
 def is_visible(key: str) -> bool:
@@ -20,6 +22,33 @@ def is_visible(key: str) -> bool:
 def visible(state: Mapping[str, Any]) -> dict[str, Any]:
     """What a caller sees of a stored state: a key set to None is deleted."""
     return {key: value for key, value in state.items() if value is not None and is_visible(key)}
+
+
+def refuse_client_keys(state_delta: Mapping[str, Any]) -> None:
+    """Refuse what a client may not write: what it would share, and what is ADK's or ours.
+
+    Raises:
+        InvalidRequestError: names the key.
+    """
+    for key in state_delta:
+        if key.startswith(_NOT_FOR_CLIENTS):
+            raise InvalidRequestError(
+                f"The state key {key!r} is reserved.",
+                remedy="clients write keys of the session only, without a prefix",
+            )
+
+
+def writable(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The values as they are stored.
+
+    Raises:
+        ValueError: a key is reserved, or a value cannot be stored.
+    """
+    for key in values:
+        if not is_visible(key):
+            raise ValueError(f"the state key {key!r} is reserved")
+    stored: dict[str, Any] = storable(dict(values))
+    return stored
 
 
 class Change:
@@ -45,6 +74,8 @@ class SessionState(Mapping[str, Any]):
         self._stored = dict(stored)
         self._changes: dict[str, Any] = {}
         self._commit = commit
+        self.revision = 0
+        """Grows with all that is stored from here."""
 
     def __getitem__(self, key: str) -> Any:
         value = self._changes[key] if key in self._changes else self._stored.get(key)
@@ -79,10 +110,7 @@ class SessionState(Mapping[str, Any]):
         Raises:
             ValueError: a key is reserved, or a value cannot be stored.
         """
-        for key in values:
-            if not is_visible(key):
-                raise ValueError(f"the state key {key!r} is reserved")
-        self._changes.update(storable(dict(values)))
+        self._changes.update(writable(values))
         return Change(self._commit)
 
     def clear(self) -> Change:
@@ -99,8 +127,13 @@ class SessionState(Mapping[str, Any]):
         """The changes that are not stored yet."""
         return dict(self._changes)
 
+    def reload(self, stored: Mapping[str, Any]) -> None:
+        """Take the state as it is stored now; changes that wait are kept."""
+        self._stored = dict(stored)
+
     def stored(self, delta: Mapping[str, Any]) -> None:
         """Take note of what has been stored."""
+        self.revision += 1
         for key, value in delta.items():
             if key.startswith("temp:"):
                 continue

@@ -1,4 +1,8 @@
-"""The one ADK plugin around every tool call: errors become answers, results become JSON."""
+"""The one ADK plugin around every tool call: recorded before it runs, answered whatever happens.
+
+A tool's exception becomes the model's answer, and what tools say becomes bounded, visible JSON
+without secrets before it reaches a model or a store.
+"""
 
 import asyncio
 from typing import Any
@@ -12,7 +16,12 @@ from google.adk.tools.tool_context import ToolContext
 from oda.errors import FatalToolError
 from oda.message.redaction import redact
 from oda.message.storable import storable, storable_text
+from oda.secret_mask import secrets
 from oda.telemetry import get_logger
+from oda.tools.idempotency import call_key, enter_call, response_key
+from oda.tools.limits import ToolLimits
+from oda.tools.recording import Answer, current_recorder
+from oda.tools.results import presentable, visible
 
 log = get_logger(__name__)
 
@@ -20,13 +29,28 @@ log = get_logger(__name__)
 class Gate(BasePlugin):
     """A tool's exception is an answer to the model, unless it is a `FatalToolError`.
 
-    Stateless, so that one instance serves a whole process.
+    Holds no state, so that one instance serves a whole process; what it knows of the running
+    attempt comes from the current `CallRecorder`.
     """
 
     NAME = "oda_gate"
 
     def __init__(self) -> None:
         super().__init__(name=self.NAME)
+
+    async def before_tool_callback(
+        self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: ToolContext
+    ) -> Answer | None:
+        """Called after the app's plugins, which may have answered the call themselves.
+
+        Raises:
+            UnavailableError: the call cannot be recorded.
+        """
+        recorder = current_recorder()
+        if recorder is None or await _is_held_back(tool, tool_args, tool_context):
+            enter_call(tool_context)
+            return None
+        return await recorder.begin(tool, tool_context)
 
     async def on_tool_error_callback(
         self,
@@ -35,8 +59,19 @@ class Gate(BasePlugin):
         tool_args: dict[str, Any],
         tool_context: ToolContext,
         error: BaseException,
-    ) -> dict[str, Any] | None:
-        if isinstance(error, FatalToolError | asyncio.CancelledError):
+    ) -> Answer | None:
+        recorder = current_recorder()
+        if recorder is not None:
+            recorder.ended(call_key(tool_context))
+        if isinstance(error, asyncio.CancelledError) or (recorder and recorder.failure):
+            return None
+        answer = {
+            "error": redact(str(error)) or "no reason given",
+            "error_type": type(error).__name__,
+        }
+        if recorder is not None:
+            recorder.failed(call_key(tool_context), answer)
+        if isinstance(error, FatalToolError):
             return None
         log.warning(
             "tool_failed",
@@ -44,10 +79,7 @@ class Gate(BasePlugin):
             call_id=tool_context.function_call_id,
             exc_info=error,
         )
-        return {
-            "error": redact(str(error)) or "no reason given",
-            "error_type": type(error).__name__,
-        }
+        return answer
 
     async def after_tool_callback(
         self,
@@ -56,11 +88,13 @@ class Gate(BasePlugin):
         tool_args: dict[str, Any],
         tool_context: ToolContext,
         result: Any,
-    ) -> dict[str, Any] | None:
+    ) -> Answer | None:
         """Replace only what ADK takes for no result at all: a mapping with other keys than text.
 
         Everything else is left to the agent's own callbacks, and is made JSON when it is stored.
         """
+        if recorder := current_recorder():
+            recorder.returned(call_key(tool_context), tool, tool_context, result)
         if isinstance(result, dict) and not all(isinstance(key, str) for key in result):
             return _answer(result)
         return None
@@ -68,21 +102,52 @@ class Gate(BasePlugin):
     async def on_event_callback(
         self, *, invocation_context: InvocationContext, event: Event
     ) -> None:
-        """Make an event such that every store takes it."""
-        if event.partial or event.content is None:
+        """Make an event such that every store takes it, and free of secrets.
+
+        In a streamed text only a secret that lies within one piece is seen.
+        """
+        if event.partial:
+            for part in (event.content and event.content.parts) or ():
+                part.text = part.text and secrets.mask(part.text)
             return
+        if event.error_message:
+            event.error_message = secrets.mask(event.error_message)
+        if event.content is None:
+            return
+        recorder = current_recorder()
+        limit = (recorder.limits if recorder else ToolLimits()).result_chars
+        of_tools = bool(event.get_function_responses())
         for part in event.content.parts or ():
             if part.text:
-                part.text = storable_text(part.text)
+                text = visible(part.text)[:limit] if of_tools else part.text
+                part.text = storable_text(secrets.mask(text))
             if part.function_call and part.function_call.args:
                 part.function_call.args = _answer(part.function_call.args)
-            if part.function_response and part.function_response.response:
-                part.function_response.response = _answer(part.function_response.response)
+            if (response := part.function_response) and response.response:
+                response.response = presentable(
+                    _answer(response.response), max_chars=limit, mask=secrets.mask
+                )
+                if recorder and response.id:
+                    key = response_key(event.invocation_id, response.id)
+                    recorder.answered(key, response.response)
 
 
-def _answer(result: dict[Any, Any]) -> dict[str, Any]:
+async def _is_held_back(
+    tool: BaseTool, tool_args: dict[str, Any], tool_context: ToolContext
+) -> bool:
+    """Whether ADK will ask a person, or has got a no, instead of running the tool."""
+    confirmation = tool_context.tool_confirmation
+    if confirmation is not None and confirmation.confirmed:
+        return False
     try:
-        answer: dict[str, Any] = storable(result)
+        return await tool.check_require_confirmation(tool_args, tool_context) is True
+    except Exception:  # ADK asks again, and treats it as the tool's failure
+        return False
+
+
+def _answer(result: dict[Any, Any]) -> Answer:
+    try:
+        answer: Answer = storable(result)
     except ValueError as error:
         return {"error": f"The result cannot be passed on: {redact(str(error))}"}
     return answer

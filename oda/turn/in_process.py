@@ -1,88 +1,312 @@
 """The engine that runs turns in this process, each in a task that no client's connection owns."""
 
-import asyncio
-import itertools
 import uuid
-from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import aclosing
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from typing import Any
+from collections.abc import Callable, Container, Iterator, Sequence
+from contextlib import contextmanager
 
-from google.adk.agents._streaming_mode import StreamingMode
-from google.adk.agents.run_config import RunConfig
 from google.genai.types import Content
 
-from oda.agent.failure import classify
 from oda.agent.limits import TurnLimits
-from oda.agent.notices import RETRY_ATTEMPT
-from oda.agent.oda_agent import OdaAgent
-from oda.agent.outcome import outcome_of
-from oda.clock import Clock
-from oda.errors import ConflictError, TurnNotFoundError
-from oda.session.lane import OnBusy, Place
+from oda.clock import Clock, utc
+from oda.database.database import Database
+from oda.errors import ConflictError, OverloadedError
+from oda.session.answers import Answer, answer_content, answered_by
+from oda.session.lane import Place
+from oda.session.manager import OdaSessionManager
 from oda.session.oda_session import OdaSession
-from oda.telemetry import get_logger
-from oda.turn.log import TurnLog
-from oda.turn.record import ENDED, Turn, TurnError, TurnStatus, TurnUsage
+from oda.settings import DaySettings, Settings
+from oda.turn.budget import GRANT, Allowance, allowance
+from oda.turn.follow import Follower
+from oda.turn.log import Entry
+from oda.turn.node import Node
+from oda.turn.observer import TurnObserver
+from oda.turn.record import Turn, TurnError
+from oda.turn.rows import StoredTurn
+from oda.turn.run import TurnRun, started
+from oda.turn.runs import Runs
+from oda.turn.store import Accepted, TurnStore
+from oda.turn.submission import Submission, TurnInput
 
-log = get_logger(__name__)
-
-_STREAMING = RunConfig(streaming_mode=StreamingMode.SSE)
-_WHOLE = RunConfig()
-
-
-@dataclass(frozen=True)
-class Submission:
-    """A message to a session, with what its sender wants."""
-
-    message: Content
-    agent: str | None = None
-    on_busy: OnBusy = "queue"
-    limits: TurnLimits | None = None
-    metadata: Mapping[str, Any] = field(default_factory=dict)
-    stream_tokens: bool = False
-    """Whether partial texts are wanted."""
-
-
-@dataclass
-class _Running:
-    """A turn with its log, its session and the task that runs it."""
-
-    turn: Turn
-    log: TurnLog
-    session: OdaSession
-    task: asyncio.Task[None] | None = None
-    agent: OdaAgent | None = None
-    cancelled: bool = False
+_CANCEL_AGAIN_S = 1.0
+_RETRY_AFTER_S = 2.0
 
 
 class InProcessEngine:
-    """Runs turns, keeps their records and logs, the finished ones up to a number.
+    """Runs turns, and goes on with those that a dead node has left, this one's past life included.
+
+    Several nodes may share a database: the turns of a session run one at a time, in order, on
+    whichever nodes they were accepted.
 
     Args:
+        database: Holds the turns.
+        sessions: Of this node.
+        settings: Lease, grace, retention.
         clock: For the times in the records.
-        kept: Most finished turns to keep.
+        node_id: Of this process among those that share the database.
         trace_id: Gives the id of the current trace.
     """
 
-    def __init__(self, clock: Clock, *, kept: int, trace_id: Callable[[], str]) -> None:
+    def __init__(
+        self,
+        database: Database,
+        sessions: OdaSessionManager,
+        settings: Settings,
+        clock: Clock,
+        *,
+        node_id: str,
+        trace_id: Callable[[], str],
+    ) -> None:
+        self._store = TurnStore(database, node_id)
+        self._runs = Runs(database, self._store, sessions, settings, clock)
+        self._node = Node(self._runs)
+        self._sessions = sessions
+        self._settings = settings
         self._clock = clock
-        self._kept = kept
         self._trace_id = trace_id
-        self._turns: OrderedDict[str, _Running] = OrderedDict()
+        self._closing = False
 
-    async def submit(self, session: OdaSession, submission: Submission) -> Turn:
+    def observe(self, observer: TurnObserver) -> None:
+        """Tell `observer` from now on what becomes of the turns that run here."""
+        self._runs.observer = observer
+
+    async def recover(self) -> None:
+        """Go on with the turns that dead nodes have left, now and as long as this one lives."""
+        await self._node.recover()
+
+    async def recover_session(self, session: OdaSession) -> Sequence[str]:
+        """Go on with the turns of one session that dead nodes have left; their ids, in order."""
+        return await self._node.recover_session(session)
+
+    async def close(self) -> None:
+        """Let turns run to their end for a while, then leave the rest to the next start."""
+        self._closing = True
+        await self._node.close()
+
+    # --- for clients
+
+    async def submit(self, session: OdaSession, submission: Submission) -> Accepted:
         """Accept a message and start its turn; it goes on whoever leaves.
 
         Raises:
             AgentNotFoundError, AgentLoadError: there is no such agent, or it is broken.
             SessionBusyError, OverloadedError: the session does not take it now.
+            IdempotencyConflictError: its key stands for another body.
         """
+        self._refuse_if_closing()
+        if submission.key is not None:
+            now = utc(self._clock)
+            if known := await self._store.of_key(session.user_id, submission.key, now):
+                return Accepted(known, replayed=True)
+        await self._node.register()
         session.agent(submission.agent)
+        self._refuse_too_many(session.user_id, submission.turns_at_once)
+        allowed = await self._allowance(session.user_id, submission.limits)
+        given = submission.input.model_copy(update={"limits": allowed.limits})
+        queued = self._new_turn(session, submission)
         place = session.reserve(submission.on_busy)
-        turn = Turn(
+        running = started(queued, self._clock) if place.first and not allowed.question else None
+        with self._runs.arriving(queued.turn_id), self._started_or_given_up(place) as start:
+            accepted = await self._store.accept(
+                queued,
+                given,
+                interrupts=submission.on_busy == "interrupt",
+                only_if_idle=submission.on_busy == "reject",
+                start=running,
+                key=submission.key,
+            )
+            if not accepted.replayed:
+                claimed = accepted.turn is running
+                run = self._runs.make(
+                    session,
+                    accepted.turn,
+                    given,
+                    claimed=claimed,
+                    first_question=allowed.question,
+                )
+                run.live.publish(*([queued, accepted.turn] if claimed else [queued]))
+                start(run, queued)
+        return accepted
+
+    async def answer(
+        self,
+        turn_id: str,
+        answer: Content | Sequence[Answer],
+        user_id: str | None = None,
+    ) -> int:
+        """Go on with a waiting turn, with a person's answers or ADK's form of them.
+
+        Returns the number of the log's last entry before that.
+
+        Raises:
+            TurnNotFoundError: as `get`.
+            ConflictError: the turn does not wait, or not for this.
+            OverloadedError: the session does not take it now.
+        """
+        self._refuse_if_closing()
+        stored = await self._store.stored(turn_id, user_id)
+        turn = stored.turn
+        if turn.status != "waiting_input":
+            raise ConflictError(
+                f"The turn {turn_id!r} does not wait for input; it is {turn.status}.",
+                remedy="it may have been answered already",
+            )
+        await self._node.register()
+        if [item["name"] for item in turn.pending_input] == [GRANT]:
+            return await self._answer_grant(stored, answer)
+        message = (
+            answer if isinstance(answer, Content) else answer_content(turn.pending_input, answer)
+        )
+        answered = answered_by(message)
+        if not answered or not answered <= {item["id"] for item in turn.pending_input}:
+            raise ConflictError("The message does not answer what the turn asks.")
+        given = stored.input.model_copy(update={"message": message, "state_delta": None})
+        return await self._requeue(stored, given, answered, begun=False)
+
+    async def _answer_grant(self, stored: StoredTurn, answer: Content | Sequence[Answer]) -> int:
+        """Go on with a turn that has used up its limits, or end it."""
+        asked = stored.turn.pending_input[0]
+        if isinstance(answer, Content) or [answer_id for answer_id, _, _ in answer] != [
+            asked["id"]
+        ]:
+            raise ConflictError(
+                f"The turn asks for one answer, with the id {asked['id']!r}.",
+                remedy='send it with "confirmed"',
+            )
+        if answer[0][1]:
+            given = stored.input.model_copy(update={"grants": stored.input.grants + 1})
+            return await self._requeue(stored, given, {asked["id"]}, begun=stored.begun)
+        refused = TurnError(
+            code="limit_exceeded",
+            message=f"The limit of {asked['args']['limit']} was not raised.",
+            retryable=False,
+        )
+        await self._runs.end_waiting(stored.turn, "failed", refused)
+        return stored.last
+
+    async def _requeue(
+        self, stored: StoredTurn, given: TurnInput, answered: Container[str], *, begun: bool
+    ) -> int:
+        """Start a waiting turn again; returns the number of the log's last entry before."""
+        turn = stored.turn
+        session = await self._sessions.get(turn.app, turn.user_id, turn.session_id)
+        open_questions = [item for item in turn.pending_input if item["id"] not in answered]
+        queued = turn.model_copy(update={"status": "queued", "pending_input": open_questions})
+        recorded = await self._runs.recorded(turn.turn_id)
+        place = session.reserve()
+        with self._runs.arriving(turn.turn_id), self._started_or_given_up(place) as start:
+            last = await self._store.answer(queued, given, begun=begun)
+            run = self._runs.make(session, queued, given, recorded, last=last - 1, begun=begun)
+            run.live.publish(queued)
+            start(run, queued)
+        return last - 1
+
+    async def get(self, turn_id: str, user_id: str | None = None) -> Turn:
+        """The record of a turn; with `user_id`, only if it is that user's.
+
+        Raises:
+            TurnNotFoundError: there is none, or it is not kept any more.
+        """
+        return await self._store.get(turn_id, user_id)
+
+    async def of_session(
+        self, session: OdaSession, *, limit: int, cursor: str | None = None
+    ) -> tuple[Sequence[Turn], str | None]:
+        """The turns of a session, newest first, and the cursor of the next page.
+
+        Raises:
+            InvalidRequestError: the cursor is not one that was given out.
+        """
+        return await self._store.of_session(session.key, limit=limit, cursor=cursor)
+
+    async def unfinished(self, session: OdaSession) -> Sequence[StoredTurn]:
+        """The turns of a session that are not final, in their order."""
+        found = await self._store.unfinished_of(session.key)
+        return [await self._store.stored(turn.turn_id) for turn in reversed(found)]
+
+    def follow(self, turn_id: str, after: int = 0) -> Follower:
+        """A reader of the turn's log from after the entry of that number."""
+        return Follower(turn_id, after, self._store, self._runs.live)
+
+    async def waiting_for(self, session: OdaSession, message: Content) -> Turn:
+        """The turn of a session that waits for what the message answers.
+
+        Raises:
+            ConflictError: there is none.
+        """
+        answered = answered_by(message)
+        for turn in await self._store.unfinished_of(session.key):
+            if answered <= {item["id"] for item in turn.pending_input}:
+                return turn
+        raise ConflictError(
+            f"Nothing waits for an answer under {', '.join(map(repr, answered))}.",
+            remedy="it may have been answered already",
+        )
+
+    async def entries(self, turn_id: str, after: int = 0) -> Sequence[Entry]:
+        """What is stored of a turn's log after the entry of that number."""
+        return await self._store.entries(turn_id, after)
+
+    async def result(self, turn_id: str) -> tuple[Turn, Sequence[bytes]]:
+        """A turn when it has ended or waits, and its complete ADK events as JSON."""
+        run = self._runs.get(turn_id)
+        turn = await self.wait(turn_id)
+        if run is not None and not run.live.log.base and not run.live.log.abandoned:
+            entries: Sequence[Entry] = run.live.log.read(0)
+        else:
+            entries = await self._store.entries(turn_id, 0)
+        events = (entry for entry in entries if entry.kind == "event")
+        return turn, [entry.json for entry in events if not entry.partial]
+
+    async def wait(self, turn_id: str) -> Turn:
+        """The record of a turn when it has ended, or waits for a person."""
+        run = self._runs.get(turn_id)
+        follower = self.follow(turn_id, run.live.log.last if run else 0)
+        while not follower.ended:
+            await follower.read()
+        if run is not None and run.turn.ended and not run.live.log.abandoned:
+            return run.turn
+        return await self._store.get(turn_id)
+
+    async def cancel(self, turn_id: str, user_id: str | None = None) -> Turn:
+        """End a turn, also one that waits; the record of it as it ended.
+
+        A turn that has ended already is left as it is.
+
+        Raises:
+            TurnNotFoundError: as `get`.
+        """
+        while not (turn := await self._store.get(turn_id, user_id)).final:
+            if turn.status == "waiting_input":
+                await self._runs.end_waiting(turn, "cancelled")
+            elif (run := self._runs.get(turn_id)) is not None:
+                run.cancel()
+                await self.wait(turn_id)
+            else:
+                await self._cancel_elsewhere(turn_id)
+        return turn
+
+    async def _cancel_elsewhere(self, turn_id: str) -> None:
+        """Have the node that runs a turn end it; when that one is dead, this one does."""
+        await self._store.request_cancel(turn_id)
+        await self._node.register()
+        follower = self.follow(turn_id, (await self._store.stored(turn_id)).last)
+        while not follower.ended and not await self._node.adopt(turn_id):
+            await follower.read(_CANCEL_AGAIN_S)
+        await self.wait(turn_id)
+
+    async def cancel_all(self, session: OdaSession) -> None:
+        """End all turns of a session, the waiting ones first."""
+        for turn in await self._store.unfinished_of(session.key):
+            await self.cancel(turn.turn_id)
+
+    async def forget_session(self, session: OdaSession) -> None:
+        """Delete the records of a session's turns."""
+        await self._store.forget_session(session.key)
+
+    # --- inside
+
+    def _new_turn(self, session: OdaSession, submission: Submission) -> Turn:
+        return Turn(
             turn_id=f"turn_{uuid.uuid4().hex}",
             app=session.app_name,
             user_id=session.user_id,
@@ -90,194 +314,52 @@ class InProcessEngine:
             agent=submission.agent or session.app_name,
             metadata=dict(submission.metadata),
             trace_id=self._trace_id(),
-            created_at=self._now(),
+            created_at=utc(self._clock),
         )
-        running = _Running(turn, TurnLog(), session)
-        running.log.append("turn", turn)
-        self._turns[turn.turn_id] = running
-        await self._start(running, submission, place)
-        return running.turn
 
-    async def answer(
-        self,
-        turn_id: str,
-        responses: Sequence[tuple[str, bool | None, Any]],
-        user_id: str | None = None,
-    ) -> Turn:
-        """Go on with a waiting turn; the responses are as for `OdaSession.answer`.
+    @contextmanager
+    def _started_or_given_up(self, place: Place) -> Iterator[Callable[[TurnRun, Turn], None]]:
+        """A function that starts a run in a place; the place is given up if it is not called."""
+        begun = False
 
-        Raises:
-            TurnNotFoundError: as `get`.
-            ConflictError: the turn does not wait, or not for this.
-        """
-        running = self._find(turn_id, user_id)
-        if running.turn.status != "waiting_input":
-            raise ConflictError(
-                f"The turn {turn_id!r} does not wait for input; it is {running.turn.status}."
-            )
-        message = await running.session.answer(responses)
-        place = running.session.reserve()
-        self._change(running, status="queued", pending_input=[], finished_at=None)
-        await self._start(running, Submission(message, agent=running.turn.agent), place)
-        return running.turn
-
-    def get(self, turn_id: str, user_id: str | None = None) -> Turn:
-        """The record of a turn; with `user_id`, only if it is that user's.
-
-        Raises:
-            TurnNotFoundError: there is none, or it is not kept any more.
-        """
-        return self._find(turn_id, user_id).turn
-
-    def log_of(self, turn_id: str, user_id: str | None = None) -> TurnLog:
-        """The events of a turn.
-
-        Raises:
-            TurnNotFoundError: as `get`.
-        """
-        return self._find(turn_id, user_id).log
-
-    def of_session(self, session: OdaSession) -> list[Turn]:
-        """The turns of a session that are known, newest first."""
-        return [
-            running.turn
-            for running in reversed(self._turns.values())
-            if running.session.key == session.key
-        ]
-
-    async def wait(self, turn_id: str) -> Turn:
-        """The record of a turn when it has ended."""
-        running = self._find(turn_id, None)
-        if running.task is not None:
-            await asyncio.wait({running.task})
-        return running.turn
-
-    async def cancel(self, turn_id: str, user_id: str | None = None) -> Turn:
-        """End a turn, also one that waits in its lane; the record of it as it ended.
-
-        A turn that has ended already is left as it is.
-
-        Raises:
-            TurnNotFoundError: as `get`.
-        """
-        running = self._find(turn_id, user_id)
-        if running.turn.status == "waiting_input":
-            running.cancelled = True
-            self._end(running, "cancelled")
-        elif not running.turn.ended:
-            running.cancelled = True
-            if running.agent is not None:
-                await running.agent.cancel()
-            elif running.task is not None:
-                running.task.cancel()
-        return await self.wait(turn_id)
-
-    async def cancel_all(self, session: OdaSession) -> None:
-        """End all turns of a session, the waiting ones first."""
-        for turn in self.of_session(session):
-            if not turn.ended:
-                await self.cancel(turn.turn_id)
-
-    async def close(self) -> None:
-        """Stop all turns; what they have stored can be gone on with."""
-        tasks = {r.task for r in self._turns.values() if r.task and not r.task.done()}
-        for task in tasks:
-            task.cancel()
-        if tasks:
-            await asyncio.wait(tasks)
-
-    # --- inside
-
-    async def _start(self, running: _Running, submission: Submission, place: Place) -> None:
-        running.task = asyncio.create_task(
-            self._run(running, submission, place), name=running.turn.turn_id
-        )
-        await asyncio.sleep(0)
-
-    async def _run(self, running: _Running, submission: Submission, place: Place) -> None:
-        begun_after = running.log.last
-
-        def started(agent: OdaAgent) -> None:
-            running.agent = agent
-            self._change(
-                running,
-                status="running",
-                attempts=running.turn.attempts + 1,
-                started_at=running.turn.started_at or self._now(),
-            )
+        def start(run: TurnRun, queued: Turn) -> None:
+            nonlocal begun
+            begun = True
+            self._runs.observer.accepted(queued)
+            self._runs.start(run, place)
 
         try:
-            events = running.session.stream(
-                submission.message,
-                agent=submission.agent,
-                place=place,
-                run_config=_STREAMING if submission.stream_tokens else _WHOLE,
-                limits=submission.limits,
-                on_start=started,
-            )
-            async with aclosing(events):
-                async for event in events:
-                    running.log.append("event", event)
-                    if event.error_code == RETRY_ATTEMPT:
-                        self._change(running, attempts=running.turn.attempts + 1)
-        except asyncio.CancelledError:
-            self._end(running, "cancelled")
-            if not running.cancelled:
-                raise
-        except Exception as error:
-            log.error("turn_broken", turn_id=running.turn.turn_id, exc_info=error)
-            failure = classify(error, now=self._clock.now())
-            self._end(
-                running,
-                "failed",
-                error=TurnError(
-                    code=failure.code, message=failure.message, retryable=failure.retryable
-                ),
-            )
-        else:
-            self._finish(running, begun_after)
+            yield start
         finally:
-            self._forget_old()
+            if not begun:
+                place.give_up()
 
-    def _finish(self, running: _Running, begun_after: int) -> None:
-        outcome = outcome_of(running.log.events(begun_after))
-        self._end(
-            running,
-            outcome.status,
-            reply=outcome.reply,
-            error=TurnError.model_validate(outcome.error) if outcome.error else None,
-            pending_input=list(outcome.pending_input),
-        )
+    async def _allowance(self, user_id: str, limits: TurnLimits | None) -> Allowance:
+        """What a new turn of a user may use; the database is asked only if days have limits.
 
-    def _end(self, running: _Running, status: TurnStatus, **changes: Any) -> None:
-        loop = running.agent.last_turn if running.agent else None
-        if loop is not None:
-            usage = loop.usage
-            changes["usage"] = TurnUsage(
-                model_calls=usage.model_calls,
-                input_tokens=usage.input_tokens,
-                output_tokens=usage.output_tokens,
-                cost_usd=usage.cost_usd,
+        Raises:
+            DailyLimitError: nothing.
+        """
+        limits = limits or self._sessions.agents.limits()
+        day = self._settings.day
+        if day == DaySettings(on_limit=day.on_limit):
+            return Allowance(limits)
+        now = utc(self._clock)
+        used = await self._store.used_on(user_id, f"{now:%Y-%m-%d}")
+        cheaper_model = self._settings.turn.cheaper_model
+        return allowance(limits, used, day, cheaper_model=cheaper_model, now=now)
+
+    def _refuse_if_closing(self) -> None:
+        if self._closing:
+            raise OverloadedError("The server is stopping.", retry_after_s=_RETRY_AFTER_S)
+
+    def _refuse_too_many(self, user_id: str, limit: int | None) -> None:
+        if limit is None:
+            return
+        unfinished = self._runs.unfinished_of(user_id)
+        if unfinished >= limit:
+            raise OverloadedError(
+                f"You have {unfinished} turns that are not finished.",
+                retry_after_s=_RETRY_AFTER_S,
+                remedy="wait for one of them",
             )
-        self._change(running, status=status, finished_at=self._now(), **changes)
-        running.log.append("done", running.turn)
-
-    def _change(self, running: _Running, **changes: Any) -> None:
-        running.turn = running.turn.model_copy(update=changes)
-        if running.turn.status not in ENDED:
-            running.log.append("turn", running.turn)
-
-    def _forget_old(self) -> None:
-        surplus = len(self._turns) - self._kept
-        ended = (turn_id for turn_id, running in self._turns.items() if running.turn.ended)
-        for turn_id in list(itertools.islice(ended, max(0, surplus))):
-            del self._turns[turn_id]
-
-    def _find(self, turn_id: str, user_id: str | None) -> _Running:
-        running = self._turns.get(turn_id)
-        if running is None or (user_id is not None and running.turn.user_id != user_id):
-            raise TurnNotFoundError(f"There is no turn {turn_id!r}.")
-        return running
-
-    def _now(self) -> datetime:
-        return datetime.fromtimestamp(self._clock.now(), UTC)

@@ -1,7 +1,7 @@
-"""The numbered events of one turn, to be read from any position, now or as they come."""
+"""The numbered entries of one turn."""
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
@@ -20,63 +20,72 @@ class Entry:
     number: int
     """Grows by one within the turn, from 1."""
     kind: EntryKind
-    data: Turn | Event
-    """The record for `turn` and `done`, an ADK event for `event`."""
+    json: bytes
+    """A turn for `turn` and `done`, an ADK event for `event`, as clients get it."""
+
+    @classmethod
+    def of(cls, number: int, kind: EntryKind, data: Turn | Event) -> "Entry":
+        if isinstance(data, Event):
+            json = data.model_dump_json(by_alias=True, exclude_none=True)
+        else:
+            json = data.model_dump_json()
+        entry = cls(number, kind, json.encode())
+        entry.__dict__["data"] = data
+        return entry
+
+    @property
+    def partial(self) -> bool:
+        """Whether it is a piece of a text that is still streamed."""
+        return isinstance(self.data, Event) and bool(self.data.partial)
 
     @cached_property
-    def json(self) -> bytes:
-        """The data as it goes on the wire; made once for all who read it."""
-        if isinstance(self.data, Event):
-            return self.data.model_dump_json(by_alias=True, exclude_none=True).encode()
-        return self.data.model_dump_json().encode()
+    def data(self) -> Turn | Event:
+        if self.kind == "event":
+            return Event.model_validate_json(self.json)
+        return Turn.model_validate_json(self.json)
 
 
 class TurnLog:
-    """Appended by the one who runs the turn, read by any number of followers at their own pace."""
+    """The stored entries of a turn that runs in this process, for any number of readers.
 
-    def __init__(self) -> None:
+    Args:
+        base: Number of the last entry that is only in the database.
+    """
+
+    def __init__(self, base: int = 0) -> None:
+        self.base = base
+        self.ended = False
+        """Whether the turn is final, or waits for a person."""
+        self.abandoned = False
+        """Whether the turn goes on, if it does, somewhere else."""
         self._entries: list[Entry] = []
         self._changed = asyncio.Event()
 
     @property
     def last(self) -> int:
         """Number of the last entry; 0 when there is none."""
-        return len(self._entries)
+        return self.base + len(self._entries)
 
-    @property
-    def closed(self) -> bool:
-        """Whether nothing follows any more."""
-        return bool(self._entries) and self._entries[-1].kind == "done"
+    def publish(self, entries: Sequence[Entry], *, ended: bool = False) -> None:
+        """Show entries that have been stored."""
+        self._entries.extend(entries)
+        self.ended = ended
+        self._wake()
 
-    def append(self, kind: EntryKind, data: Turn | Event) -> None:
-        self._entries.append(Entry(self.last + 1, kind, data))
+    def abandon(self) -> None:
+        """Tell the readers to look into the database."""
+        self.abandoned = True
+        self._wake()
+
+    def _wake(self) -> None:
         self._changed.set()
         self._changed = asyncio.Event()
 
-    def read(self, after: int = 0) -> list[Entry]:
-        """The entries with a number greater than `after`."""
-        return self._entries[max(0, after) :]
-
-    def events(self, after: int = 0) -> list[Event]:
-        """The ADK events with a number greater than `after`, without partial texts."""
-        return [
-            entry.data
-            for entry in self.read(after)
-            if isinstance(entry.data, Event) and not entry.data.partial
-        ]
+    def read(self, after: int) -> list[Entry]:
+        """The entries with a number greater than `after`, which is not below `base`."""
+        return self._entries[max(0, after - self.base) :]
 
     async def changed(self, after: int) -> None:
-        """Return when there is an entry with a number greater than `after`."""
-        while self.last <= after:
+        """Return when there is an entry with a number greater than `after`, or never will be."""
+        while self.last <= after and not (self.ended or self.abandoned):
             await self._changed.wait()
-
-    async def follow(self, after: int = 0) -> AsyncGenerator[Entry, None]:
-        """Yield what is there and then what comes, up to `done`."""
-        position = max(0, after)
-        while True:
-            for entry in self.read(position):
-                yield entry
-                position = entry.number
-            if self.closed and position >= self.last:
-                return
-            await self.changed(position)

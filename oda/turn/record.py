@@ -60,5 +60,11 @@ class Turn(BaseModel):
     finished_at: datetime | None = None
 
     @property
+    def final(self) -> bool:
+        """Whether nothing can change any more."""
+        return self.status in FINAL
+
+    @property
     def ended(self) -> bool:
+        """Whether nothing runs any more."""
         return self.status in ENDED

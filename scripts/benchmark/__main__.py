@@ -23,6 +23,7 @@ from scripts.benchmark.servers import (
     AdkApiServerOnSqlAlchemy,
     OdaServe,
     OdaServeOnPostgres,
+    before,
 )
 from scripts.benchmark.target import BareRunner, TurnFailed
 
@@ -44,6 +45,12 @@ def _arguments() -> argparse.Namespace:
         action="store_true",
         help="measure `adk api_server` on sqlite+aiosqlite as well",
     )
+    parser.add_argument(
+        "--before",
+        metavar="DIR",
+        type=Path,
+        help="compare with another checkout of oda, whose .venv is ready",
+    )
     parser.add_argument("--json", metavar="FILE", type=Path, help="write all numbers there")
     return parser.parse_args()
 
@@ -54,11 +61,18 @@ async def _run(arguments: argparse.Namespace, console: Console) -> Run:
     if arguments.adk_sqlalchemy:
         factories["adk-sqlalchemy"] = AdkApiServerOnSqlAlchemy
     factories["oda"] = OdaServe
+    if arguments.before:
+        factories["oda-before"] = before(OdaServe, arguments.before.resolve())
     async with AsyncExitStack() as stack:
         directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="oda-bench-")))
         if arguments.pg:
             database = await stack.enter_async_context(fresh_database(arguments.pg))
             factories["oda-postgres"] = partial(OdaServeOnPostgres, database=database)
+            if arguments.before:
+                earlier = await stack.enter_async_context(fresh_database(arguments.pg))
+                factories["oda-postgres-before"] = partial(
+                    before(OdaServeOnPostgres, arguments.before.resolve()), database=earlier
+                )
         return await compare(
             factories,
             QUICK if arguments.quick else FULL,

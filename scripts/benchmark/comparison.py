@@ -9,9 +9,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from scripts.benchmark.measures import burst, growth, interleaved, rotated, spin_ms, start_up
+from scripts.benchmark.measures import (
+    burst,
+    growth,
+    interleaved,
+    line,
+    rotated,
+    spin_ms,
+    start_up,
+)
 from scripts.benchmark.model_stub import ModelStub, model_stub
-from scripts.benchmark.results import Block, Burst, Growth, Run, StartUp, TargetResult
+from scripts.benchmark.results import Block, Burst, Growth, Line, Run, StartUp, TargetResult
 from scripts.benchmark.target import REPOSITORY, Target
 
 _WARM_UP_SESSIONS = 3
@@ -27,17 +35,22 @@ class Size:
     sessions_per_round: int
     bursts: int
     burst_size: int
+    line_size: int
+    """Messages that are sent to one session at once."""
     growth_of: frozenset[str] | None
     """Names of the targets whose growth is measured; None for all."""
 
 
-FULL = Size(starts=3, rounds=8, sessions_per_round=5, bursts=3, burst_size=64, growth_of=None)
+FULL = Size(
+    starts=3, rounds=8, sessions_per_round=5, bursts=3, burst_size=64, line_size=20, growth_of=None
+)
 QUICK = Size(
     starts=1,
     rounds=5,
     sessions_per_round=2,
     bursts=3,
     burst_size=64,
+    line_size=20,
     growth_of=frozenset({"oda"}),
 )
 
@@ -93,6 +106,7 @@ async def _measured(
     blocks: dict[str, list[Block]] = {name: [] for name in targets}
     bursts: dict[str, list[Burst]] = {name: [] for name in targets}
     grown: dict[str, Growth] = {}
+    lines: dict[str, Line | None] = {}
     spins = []
     await interleaved(targets, stub, sessions=_WARM_UP_SESSIONS)
     for number in range(size.rounds):
@@ -107,6 +121,7 @@ async def _measured(
         for name, target in rotated(targets, number):
             bursts[name].append(await burst(target, size=size.burst_size))
     for name, target in targets.items():
+        lines[name] = await line(target, size=size.line_size)
         if size.growth_of is None or name in size.growth_of:
             tell(f"a long session: {name}")
             grown[name] = await growth(target)
@@ -119,6 +134,7 @@ async def _measured(
                 blocks=tuple(blocks[name]),
                 bursts=tuple(bursts[name]),
                 growth=grown.get(name),
+                line=lines[name],
                 final_rss_mib=target.process.rss_mib(),
             )
             for name, target in targets.items()

@@ -6,7 +6,10 @@ from statistics import median
 
 from scripts.benchmark.results import EARLY_TURN, LATE_TURN, Run, TargetResult
 
-CPU_RATIO = 1.0
+CPU_RATIO = 1.1
+"""To `adk api_server`, which keeps no record of turns."""
+CPU_RATIO_BEFORE = 1.25
+"""To an earlier version of oda on the same database."""
 GROWTH_RATIO = 2.0
 FAILURES_AT_ONCE = 0
 READY_S = 12.0
@@ -36,7 +39,12 @@ def goals_of(run: Run) -> list[Goal]:
         if name == "oda" and (adk := run.targets.get("adk")):
             ratio = median(result.cpu_ratios(adk))
             found.append(Goal(name="oda: CPU per turn / that of adk", value=ratio, limit=CPU_RATIO))
-        if name.startswith("oda"):
+        if before := run.targets.get(f"{name}-before"):
+            ratio = median(result.cpu_ratios(before))
+            found.append(
+                Goal(name=f"{name}: CPU per turn / before", value=ratio, limit=CPU_RATIO_BEFORE)
+            )
+        if name.startswith("oda") and not name.endswith("-before"):
             found += _goals_of_one(name, result)
     return found
 
@@ -53,6 +61,12 @@ def _goals_of_one(name: str, result: TargetResult) -> Iterator[Goal]:
         value=len(result.failures),
         limit=FAILURES_AT_ONCE,
     )
+    if result.line is not None:
+        yield Goal(
+            name=f"{name}: faults with {result.line.sent} messages at once to one session",
+            value=int(result.line.fault is not None),
+            limit=FAILURES_AT_ONCE,
+        )
     yield Goal(
         name=f"{name}: seconds until ready",
         value=median(start.ready_s for start in result.starts),

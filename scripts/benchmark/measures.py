@@ -14,9 +14,10 @@ from scripts.benchmark.results import (
     Block,
     Burst,
     Growth,
+    Line,
     StartUp,
 )
-from scripts.benchmark.target import Target, TurnFailed
+from scripts.benchmark.target import KeepsOrder, Target, TurnFailed
 
 _AROUND = 2
 """Turns before and after the early one that are measured with it, and as many late ones."""
@@ -103,6 +104,18 @@ async def burst(target: Target, *, size: int) -> Burst:
         duration_s=duration_s,
         cpu_ms=(await _settled_cpu_s(target) - cpu_began) * 1e3 / size,
     )
+
+
+async def line(target: Target, *, size: int) -> Line | None:
+    """Send `size` messages to one session at once; None if the target promises no order."""
+    if not isinstance(target, KeepsOrder):
+        return None
+    began = time.perf_counter()
+    try:
+        fault = await target.messages_at_once(size)
+    except TurnFailed as error:
+        fault = str(error)
+    return Line(sent=size, fault=fault, duration_s=time.perf_counter() - began)
 
 
 def rotated(targets: Mapping[str, Target], by: int) -> list[tuple[str, Target]]:

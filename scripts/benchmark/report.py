@@ -44,6 +44,8 @@ def notes_of(run: Run) -> list[str]:
         f"noise: a fixed loop took {median(spins):.0f} ms ({spins[0]:.0f}–{spins[-1]:.0f})"
     )
     for name, result in run.targets.items():
+        if result.line and result.line.fault:
+            notes.append(f"{name}, messages at once to one session: {result.line.fault[-200:]}")
         if result.failures:
             notes.append(f"{name} failed with, for example: {result.failures[0].strip()[-200:]}")
     return notes
@@ -62,7 +64,7 @@ def _rows(run: Run) -> list[tuple[str, Cell]]:
         ("CPU per turn, ms", lambda r: _spread([b.cpu_ms for b in r.blocks], 1)),
         *(
             (f"  relative to {name}", _relative_to(run.targets[name]))
-            for name in ("runner", "adk")
+            for name in ("runner", "adk", "oda-before", "oda-postgres-before")
             if name in run.targets
         ),
         ("wall time per turn, median, ms", lambda r: f"{r.wall_ms(0.5):.1f}"),
@@ -73,6 +75,7 @@ def _rows(run: Run) -> list[tuple[str, Cell]]:
         ("turns at once: failed / sent", lambda r: f"{len(r.failures)} / {_sent(r)}"),
         ("  turns/s", lambda r: _spread([b.turns_per_s for b in r.bursts], 1)),
         ("  CPU per turn, ms", lambda r: _spread([b.cpu_ms for b in r.bursts], 1)),
+        ("messages at once to one session, s", _line),
         ("ready after start, s", lambda r: _spread([s.ready_s for s in r.starts], 2)),
         ("first turn after ready, s", lambda r: _spread([s.first_turn_s for s in r.starts], 2)),
         ("memory when ready, MiB", lambda r: f"{r.starts[-1].ready_rss_mib:.0f}"),
@@ -87,6 +90,12 @@ def _relative_to(reference: TargetResult) -> Cell:
 
 def _growth(show: Callable[[Any], str]) -> Cell:
     return lambda result: show(result.growth) if result.growth else _NONE
+
+
+def _line(result: TargetResult) -> str:
+    if result.line is None:
+        return _NONE
+    return f"{result.line.sent} in {result.line.duration_s:.1f}" if not result.line.fault else "✗"
 
 
 def _sent(result: TargetResult) -> int:

@@ -60,6 +60,16 @@ class Burst:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Line:
+    """Messages sent to one session all at once."""
+
+    sent: int
+    fault: str | None
+    """What went wrong with one of them, or with their order; None when nothing did."""
+    duration_s: float
+
+
+@dataclass(frozen=True, kw_only=True)
 class TargetResult:
     """All of one target, in the order measured; rounds were interleaved with other targets'."""
 
@@ -68,6 +78,7 @@ class TargetResult:
     blocks: tuple[Block, ...]
     bursts: tuple[Burst, ...]
     growth: Growth | None
+    line: Line | None
     final_rss_mib: float
 
     def wall_ms(self, quantile: float) -> float:

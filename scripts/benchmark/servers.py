@@ -1,17 +1,19 @@
 """The targets that are servers: `adk api_server` and `oda serve`."""
 
+import asyncio
 import shutil
 import socket
 import sys
 import uuid
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any, TypeVar
 
 import aiohttp
 from pydantic_core import from_json
 
 from scripts.benchmark.postgres import Database
-from scripts.benchmark.target import TURN_WITHIN_S, Target, TurnFailed, plain_adk
+from scripts.benchmark.target import TURN_WITHIN_S, KeepsOrder, Target, TurnFailed, plain_adk
 from scripts.benchmark.workload import ANSWER, MODEL, QUESTION
 
 _APP = "calculator"
@@ -110,7 +112,7 @@ class AdkApiServerOnSqlAlchemy(AdkApiServer):
         return [*super().command, "--session_service_uri", url]
 
 
-class OdaServe(HttpTarget):
+class OdaServe(HttpTarget, KeepsOrder):
     """Our server."""
 
     name = "oda"
@@ -147,6 +149,28 @@ class OdaServe(HttpTarget):
         if b'"succeeded"' not in last or ANSWER.encode() not in last:
             raise TurnFailed(stream[-300:].decode(errors="replace"))
 
+    async def messages_at_once(self, count: int) -> str | None:
+        session = await self.new_session()
+        path = f"/v1/apps/{_APP}/sessions/{session}"
+        texts = [f"{QUESTION} ({number})" for number in range(count)]
+        await asyncio.gather(*(self._ask(f"{path}/turns", text) for text in texts))
+        turns = await self._get(f"{path}/turns?limit={count}")
+        events = await self._get(f"{path}/events?limit={1000}")
+        accepted = [turn["turn_id"] for turn in reversed(turns["turns"])]
+        stored = [e["invocationId"] for e in events["events"] if _is_message(e)]
+        if accepted != stored:
+            return f"accepted {accepted}, stored {stored}"
+        return None if len(stored) == count else f"{len(stored)} of {count} are stored"
+
+    async def _ask(self, path: str, message: str) -> None:
+        stream = await self._post(path, {"message": message})
+        if b'"succeeded"' not in stream.rpartition(b"event: done")[2]:
+            raise TurnFailed(stream[-300:].decode(errors="replace"))
+
+    async def _get(self, path: str) -> Any:
+        async with self._http.get(path) as response:
+            return from_json(await response.read())
+
 
 class OdaServeOnPostgres(OdaServe):
     """Our server on PostgreSQL, whose work is charged to it."""
@@ -164,6 +188,35 @@ class OdaServeOnPostgres(OdaServe):
 
     async def cpu_s(self) -> float:
         return await super().cpu_s() + await self._database.cpu_s()
+
+
+class Before:
+    """Makes a target run another checkout of oda, prepared by its own scripts."""
+
+    checkout: Path
+
+    @property
+    def command(self) -> list[str]:
+        _, *arguments = super().command  # type: ignore[misc]
+        return [str(self.checkout / ".venv" / "bin" / "oda"), *arguments]
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        return {**super().environment, "PYTHONPATH": str(self.checkout)}  # type: ignore[misc]
+
+
+Served = TypeVar("Served", bound=OdaServe)
+
+
+def before(target: type[Served], checkout: Path) -> type[Served]:
+    """The same target, served by another checkout."""
+    name = f"{target.name}-before"
+    members = {"checkout": checkout, "name": name, "about": f"{target.about}, before"}
+    return type("Before", (Before, target), members)
+
+
+def _is_message(event: Mapping[str, Any]) -> bool:
+    return bool(event["author"] == "user" and "text" in event["content"]["parts"][0])
 
 
 def _free_port() -> int:

@@ -94,6 +94,20 @@ class Target(ABC):
         return self.process.cpu_s()
 
 
+class KeepsOrder(ABC):
+    """A target that answers messages to one session in the order in which it has accepted them."""
+
+    @abstractmethod
+    async def messages_at_once(self, count: int) -> str | None:
+        """Send messages to one new session at the same moment; what went wrong, if anything did.
+
+        Each must be answered, and the session must hold them in the order of acceptance.
+
+        Raises:
+            TurnFailed: one has come to another end.
+        """
+
+
 class BareRunner(Target):
     """The floor."""
 

@@ -19,6 +19,8 @@ from oda.testing import ModelServer
 ROOT = Path(__file__).parents[2]
 TEST_AGENTS = ROOT / "tests" / "support" / "agents"
 READY_WITHIN_S = 60.0
+LONGEST_LINE = 4 * 1024 * 1024
+"""Of the output; debug logs show whole requests."""
 
 
 @dataclass
@@ -28,6 +30,8 @@ class Server:
     url: str
     process: asyncio.subprocess.Process
     client: httpx.AsyncClient
+    output: list[str]
+    """Lines of stdout and stderr so far."""
 
     async def stop(self, sig: signal.Signals = signal.SIGTERM) -> int:
         if self.process.returncode is None:
@@ -36,6 +40,7 @@ class Server:
 
 
 Serve = Callable[..., Awaitable[Server]]
+ServeFolder = Callable[..., Awaitable[Server]]
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -58,19 +63,19 @@ async def server(
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def serve_folder(
     tmp_path_factory: pytest.TempPathFactory,
-) -> AsyncIterator[Callable[[Path], Awaitable[Server]]]:
-    """Start a server on an agents folder, without any model, for the tests of a module."""
+) -> AsyncIterator[ServeFolder]:
+    """Start servers without any model for the tests of a module; keywords become `ODA_…`."""
     async with AsyncExitStack() as stack:
 
-        async def start(agents: Path) -> Server:
-            data = tmp_path_factory.mktemp("data")
-            return await stack.enter_async_context(_serving((), agents, data, {}))
+        async def start(agents: Path, data: Path | None = None, **env: str) -> Server:
+            data = data or tmp_path_factory.mktemp("data")
+            return await stack.enter_async_context(_serving((), agents, data, env))
 
         yield start
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def keyless(serve_folder: Callable[[Path], Awaitable[Server]]) -> Server:
+async def keyless(serve_folder: ServeFolder) -> Server:
     """One server for the tests of a module, without any model."""
     return await serve_folder(TEST_AGENTS)
 
@@ -108,13 +113,14 @@ async def _serving(
         env=_environment(data, env),
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
+        limit=LONGEST_LINE,
     )
     output: list[str] = []
     try:
         url = await asyncio.wait_for(_ready(process, output), READY_WITHIN_S)
         drain = asyncio.create_task(_drain(process, output))
         async with httpx.AsyncClient(base_url=url, timeout=30) as client:
-            server = Server(url, process, client)
+            server = Server(url, process, client, output)
             yield server
             await server.stop()
             await drain

@@ -58,3 +58,11 @@ def test_the_architecture_page_names_every_room() -> None:
     rooms = [path for path in (ROOT / "oda").iterdir() if path.is_dir() and path.name[0] != "_"]
     for room in rooms:
         assert f"`oda/{room.name}/`" in page, room.name
+
+
+def test_each_guarantee_stands_in_the_readme_with_its_tests() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (G\d+) \| .+ \| (.+) \|$", readme, re.MULTILINE)
+    assert [name for name, _ in rows] == [f"G{number}" for number in range(1, 11)]
+    for name, tests in rows:
+        assert "](tests/" in tests, name

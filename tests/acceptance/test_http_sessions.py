@@ -232,7 +232,7 @@ async def test_the_documentation_describes_every_route_with_its_errors(client: A
     assert "/v1/apps/{app}/sessions/{sid}/turns" in paths
     for path in paths:
         for operation in schema["paths"][path].values():
-            problem = operation["responses"]["404"]["content"]["application/problem+json"]
+            problem = operation["responses"]["422"]["content"]["application/problem+json"]
             assert problem["schema"]["$ref"].endswith("/Problem")
 
 

@@ -1,14 +1,10 @@
 """Every store of sessions gives the same conversation: one suite, run on all of them."""
 
 import asyncio
-import os
-import uuid
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-import redis.asyncio
 
 from oda import OdaContext
 from oda.errors import SessionExistsError, SessionNotFoundError
@@ -16,58 +12,7 @@ from oda.testing import FakeClock, ModelServer
 from oda.testing.script import Call, Error, Text, ToolCalls
 
 AGENTS = Path(__file__).parents[1] / "support" / "agents"
-REDIS = os.environ.get("ODA_TEST_REDIS_URL", "redis://127.0.0.1:6379/0")
-REQUIRED = bool(os.environ.get("ODA_TEST_REQUIRE_SERVERS"))
 ADD = ToolCalls(calls=(Call(name="add", args={"a": 2, "b": 3}),))
-
-
-@pytest.fixture(
-    params=[
-        "memory",
-        "sqlite",
-        pytest.param("postgres", marks=pytest.mark.postgres),
-        pytest.param("redis", marks=pytest.mark.redis),
-    ]
-)
-async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[dict[str, Any]]:
-    """The settings that choose a store, empty."""
-    match request.param:
-        case "memory":
-            yield {"session_service": "memory://"}
-        case "sqlite":
-            yield {"database_url": f"sqlite:///{tmp_path / 'sessions.db'}"}
-        case "postgres":
-            yield {"database_url": request.getfixturevalue("postgres_url")}
-        case "redis":
-            async for url in _redis():
-                yield {"session_service": url}
-
-
-async def _redis() -> AsyncIterator[str]:
-    async with redis.asyncio.from_url(REDIS, socket_connect_timeout=3) as client:
-        try:
-            await client.ping()
-        except redis.exceptions.ConnectionError as error:
-            _skip_or_fail(f"needs a Redis server: {error}")
-        yield REDIS
-
-
-def _skip_or_fail(reason: str) -> None:
-    if REQUIRED:
-        pytest.fail(reason)
-    pytest.skip(reason)
-
-
-@pytest.fixture
-async def model() -> AsyncIterator[ModelServer]:
-    async with ModelServer() as server:
-        yield server
-
-
-@pytest.fixture
-def user() -> str:
-    """Somebody new, for stores that outlive a test."""
-    return uuid.uuid4().hex
 
 
 def open_context(store: dict[str, Any], model: ModelServer, tmp_path: Path) -> OdaContext:

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,6 +19,7 @@ from google.adk.models.llm_request import LlmRequest
 from oda.agent.oda_agent import OdaAgent
 from oda.agent.outcome import outcome_of
 from oda.agent.resume import is_user_message, text_of
+from oda.tools.ledger import CallRecord
 from tests.support import crashing_turn as crashing
 from tests.support.crashing_turn import ROOTS, Cast, Ended, Plan, Point, Reached, Root
 from tests.support.transcript import unpaired_calls
@@ -93,6 +94,8 @@ class Aftermath:
     """By going on once more."""
     yielded_next: Sequence[Event]
     stored: Sequence[Event]
+    recorded: Mapping[str, CallRecord]
+    """The ledger's part of the turn."""
 
 
 async def aftermath(processes: Processes, plan: Plan) -> Aftermath:
@@ -104,8 +107,11 @@ async def aftermath(processes: Processes, plan: Plan) -> Aftermath:
         again = [event async for event in agent.resume(invocation_id)]
         following = [event async for event in agent.run_async(crashing.NEXT_MESSAGE)]
         stored = await _stored(agent)
+        recorded = await cast.ledger.of_turn(invocation_id) if cast.ledger else {}
     effects = plan.effects.read_text().splitlines() if plan.effects.exists() else []
-    return Aftermath(plan.root, invocation_id, effects, requests, yielded, again, following, stored)
+    return Aftermath(
+        plan.root, invocation_id, effects, requests, yielded, again, following, stored, recorded
+    )
 
 
 async def _pass(point: Point) -> None:
@@ -120,16 +126,14 @@ async def _stored(agent: OdaAgent) -> list[Event]:
     return session.events
 
 
-def plan_of(
-    database: str, tmp_path: Path, root: Root, point: Point, *, idempotent: bool = False
-) -> Plan:
+def plan_of(database: str, tmp_path: Path, root: Root, point: Point, **options: bool) -> Plan:
     return Plan(
         root=root,
         point=point,
         database=database,
         session_id=uuid.uuid4().hex,
         effects=tmp_path / "effects",
-        idempotent=idempotent,
+        **options,
     )
 
 
@@ -206,3 +210,62 @@ async def test_idempotent_tool_that_was_running_is_repeated_once_under_its_key(
     assert len(set(seen.effects)) == 1
     assert seen.effects[0].startswith(f"{seen.invocation_id}:")
     assert [told(request)[-1] for request in seen.requests] == ["booked"]
+
+
+# --- with a tool ledger
+
+
+@every_root
+@pytest.mark.parametrize("point", ["call_stored", "result_stored"])
+async def test_ledger_knows_that_a_call_had_not_begun_or_had_ended(
+    processes: Processes, database: str, tmp_path: Path, root: Root, point: Point
+) -> None:
+    seen = await aftermath(processes, plan_of(database, tmp_path, root, point, ledger=True))
+    assert_all_is_well(seen)
+    assert seen.effects == [f"{seen.invocation_id}:c-book"]
+    assert [told(request)[-1] for request in seen.requests] == ["booked"]
+    assert [(call.status, call.runs) for call in seen.recorded.values()] == [("succeeded", 1)]
+
+
+@every_root
+@pytest.mark.parametrize(("point", "effects"), [("before_effect", 0), ("after_effect", 1)])
+async def test_call_that_had_begun_is_not_repeated_and_all_are_told(
+    processes: Processes,
+    database: str,
+    tmp_path: Path,
+    root: Root,
+    point: Point,
+    effects: int,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    seen = await aftermath(processes, plan_of(database, tmp_path, root, point, ledger=True))
+    assert_all_is_well(seen)
+    assert len(seen.effects) == effects
+    assert [told(request) for request in seen.requests] == [["outcome_unknown"]]
+    assert "outcome_unknown" in seen.yielded[0].model_dump_json()
+    assert {call: record.status for call, record in seen.recorded.items()} == {"c-book": "unknown"}
+    [warning] = [record for record in caplog.records if record.msg == "tool_outcome_unknown"]
+    assert vars(warning)["tool"] == "book"
+    assert vars(warning)["key"] == f"{seen.invocation_id}:c-book"
+
+
+@every_root
+async def test_result_of_a_call_survives_though_the_one_beside_it_was_running(
+    processes: Processes, database: str, tmp_path: Path, root: Root
+) -> None:
+    plan = plan_of(database, tmp_path, root, "other_call_ended", ledger=True, companion=True)
+    seen = await aftermath(processes, plan)
+    assert_all_is_well(seen)
+    assert len(seen.effects) == 1
+    assert [told(request) for request in seen.requests] == [["booked", "outcome_unknown"]]
+
+
+@every_root
+async def test_idempotent_call_that_had_begun_runs_once_more(
+    processes: Processes, database: str, tmp_path: Path, root: Root
+) -> None:
+    plan = plan_of(database, tmp_path, root, "after_effect", ledger=True, idempotent=True)
+    seen = await aftermath(processes, plan)
+    assert_all_is_well(seen)
+    assert seen.effects == [f"{seen.invocation_id}:c-book"] * 2
+    assert [(call.status, call.runs) for call in seen.recorded.values()] == [("succeeded", 2)]

@@ -142,8 +142,7 @@ async def test_on_a_terminal_text_comes_as_it_is_made_and_is_taken_back(tmp_path
 async def test_ctrl_c_at_the_prompt_leaves(tmp_path: Path) -> None:
     async with Home(tmp_path).terminal("chat", "greeter") as terminal:
         await terminal.shows("> ")
-        terminal.type("\x03")
-        assert await terminal.ends() == 130
+        assert await terminal.ends_at_last("\x03") == 130
 
 
 async def test_a_second_ctrl_c_leaves_though_a_tool_is_stuck(tmp_path: Path) -> None:
@@ -156,3 +155,29 @@ async def test_a_second_ctrl_c_leaves_though_a_tool_is_stuck(tmp_path: Path) -> 
             terminal.type("sleep\r")
             await terminal.shows("zzz")
             assert await terminal.ends_at_last("\x03") == 130
+
+
+async def test_a_turn_that_has_used_up_its_limit_asks_whether_it_may_go_on(tmp_path: Path) -> None:
+    call = ToolCalls(calls=(Call(name="weather", args={"city": "Rome"}),))
+    async with ModelServer([call, Text(text="Sunny.", match=Match(after_tool=True))]) as model:
+        ended = await Home(tmp_path, model=model).run(
+            "chat",
+            "greeter",
+            stdin="weather in Rome?\ny\n",
+            TURN__MODEL_CALLS="1",
+            TURN__ON_LIMIT="ask",
+        )
+    assert "The limit of 1 model calls is used up. Allow as much again?" in ended.stdout
+    assert ended.stdout.endswith("Sunny.\n")
+    assert ended.code == 0
+
+
+async def test_a_message_that_is_refused_does_not_end_the_chat(tmp_path: Path) -> None:
+    async with ModelServer() as model:
+        ended = await Home(tmp_path, model=model).run(
+            "chat", "greeter", stdin="one\ntwo\n", DAY__MODEL_CALLS="1"
+        )
+    answer, refusal = ended.stdout.splitlines()
+    assert answer == "You said: one"
+    assert refusal.startswith("error: You have used up your limit of 1 model call")
+    assert ended.code == 1

@@ -28,6 +28,7 @@ async def test_json_holds_the_session_the_outcome_and_the_events(tmp_path: Path)
         )
     result = json.loads(ended.stdout)
     events = result.pop("events")
+    assert result.pop("turn_id").startswith("turn_")
     assert result == {
         "session_id": "s1",
         "status": "succeeded",

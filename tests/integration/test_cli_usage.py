@@ -29,7 +29,8 @@ def refusal(ended: Ended) -> str:
 async def test_help_names_the_commands_and_the_exit_codes(tmp_path: Path) -> None:
     ended = await Home(tmp_path).run("--help")
     assert ended.code == 0
-    for word in ("serve", "chat", "run", "agents", "doctor", "3 the turn"):
+    commands = ("serve", "chat", "run", "agents", "sessions", "turns", "db", "doctor")
+    for word in (*commands, "3 the turn"):
         assert word in ended.stdout
 
 

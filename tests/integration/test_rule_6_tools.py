@@ -109,8 +109,8 @@ async def test_rule_6_call_of_a_tool_that_does_not_exist_is_answered(kind: Kind)
 
 
 @dataclass
-class Ledger:
-    """Two tools that write down under which key they ran; one may run twice."""
+class Tools:
+    """Three tools that write down under which key they ran; two may run twice."""
 
     service: BaseSessionService | None = None
 
@@ -165,12 +165,12 @@ def _calls(event: Event) -> set[str | None]:
 
 @every_kind
 async def test_rule_6_interrupted_call_is_not_repeated_and_the_model_is_told_so(kind: Kind) -> None:
-    ledger = Ledger()
-    play, turn = await ledger.interrupted(kind, "pay")
+    tools = Tools()
+    play, turn = await tools.interrupted(kind, "pay")
     yielded = transcript(await play.resume(turn))
-    assert yielded == ["worker: answer", *kind.after]
-    assert ledger.ran == []
     told = seen_by_model(play.model.requests[0])[-1]
+    assert yielded == [told.replace("user", "worker", 1), "worker: answer", *kind.after]
+    assert tools.ran == []
     assert told.startswith("user: pay -> {'error': 'Outcome unknown: ")
     assert "'status': 'outcome_unknown'" in told
     assert_paired(play)
@@ -181,32 +181,33 @@ async def test_rule_6_interrupted_call_is_not_repeated_and_the_model_is_told_so(
 async def test_rule_6_interrupted_idempotent_call_is_repeated_under_its_key(
     kind: Kind, tool: str
 ) -> None:
-    ledger = Ledger()
-    play, turn = await ledger.interrupted(kind, tool)
+    tools = Tools()
+    play, turn = await tools.interrupted(kind, tool)
     yielded = transcript(await play.resume(turn))
     done = {"file": "filed", "stamp": "stamped"}[tool]
-    assert yielded == [
+    assert "'status': 'repeated'" in yielded[0]
+    assert yielded[1:] == [
         f"worker: {tool}()",
         f"worker: {tool} -> {{'result': '{done}'}}",
         "worker: answer",
         *kind.after,
     ]
-    assert ledger.ran == [(tool, f"{TURN}:c-{tool}")]
+    assert tools.ran == [(tool, f"{TURN}:c-{tool}")]
     assert len(play.model.requests) == 1
     assert_paired(play)
 
 
 async def test_rule_6_idempotent_call_may_be_interrupted_again_and_again() -> None:
-    ledger = Ledger()
-    play, turn = await ledger.interrupted(LLM, "file")
+    tools = Tools()
+    play, turn = await tools.interrupted(LLM, "file")
     await play.resume(turn)
     whole = await play.stored()
     repeated = next(i for i, event in enumerate(whole, 1) if event.id == _last_call(whole).id)
-    third = await stage(LLM, [ANSWER], tools=ledger.tools, history=whole[:repeated])
+    third = await stage(LLM, [ANSWER], tools=tools.tools, history=whole[:repeated])
     await third.resume(turn)
     ids = [call.id for event in await third.stored() for call in event.get_function_calls()]
     assert ids == ["c-file", "c-file~2", "c-file~3"]
-    assert ledger.ran == [("file", f"{TURN}:c-file")] * 2
+    assert tools.ran == [("file", f"{TURN}:c-file")] * 2
 
 
 def _last_call(events: Sequence[Event]) -> Event:
@@ -217,25 +218,25 @@ def _last_call(events: Sequence[Event]) -> Event:
 async def test_rule_6_of_parallel_interrupted_calls_only_the_idempotent_are_repeated(
     kind: Kind,
 ) -> None:
-    ledger = Ledger()
-    play, turn = await ledger.interrupted(kind, "pay", "file", "stamp")
+    tools = Tools()
+    play, turn = await tools.interrupted(kind, "pay", "file", "stamp")
     assert "worker: answer" in transcript(await play.resume(turn))
-    assert ledger.ran == [("file", f"{TURN}:c-file"), ("stamp", f"{TURN}:c-stamp")]
+    assert tools.ran == [("file", f"{TURN}:c-file"), ("stamp", f"{TURN}:c-stamp")]
     assert_paired(play)
 
 
 async def test_rule_6_interrupted_calls_are_known_on_every_session_service(
     session_service: BaseSessionService,
 ) -> None:
-    ledger = Ledger(session_service)
-    play, turn = await ledger.interrupted(LLM, "pay", "file")
+    tools = Tools(session_service)
+    play, turn = await tools.interrupted(LLM, "pay", "file")
     assert transcript(await play.resume(turn))[-1] == "worker: answer"
-    assert ledger.ran == [("file", f"{TURN}:c-file")]
+    assert tools.ran == [("file", f"{TURN}:c-file")]
     assert_paired(play)
 
 
 async def test_rule_6_next_message_closes_the_calls_of_a_turn_that_never_went_on() -> None:
-    play, _ = await Ledger().interrupted(LLM, "pay")
+    play, _ = await Tools().interrupted(LLM, "pay")
     await play.ask("are you there?")
     assert [line.split(" -> ")[0] for line in await play.history()] == [
         "user: hello",
@@ -249,11 +250,11 @@ async def test_rule_6_next_message_closes_the_calls_of_a_turn_that_never_went_on
 
 @every_kind
 async def test_rule_6_key_of_a_call_is_the_same_in_every_attempt(kind: Kind) -> None:
-    ledger = Ledger()
+    tools = Tools()
     down = Error(status=503)
-    play = await stage(kind, [down, calls("pay"), down, ANSWER], tools=ledger.tools)
+    play = await stage(kind, [down, calls("pay"), down, ANSWER], tools=tools.tools)
     await play.ask(invocation_id=TURN)
-    assert ledger.ran == [("pay", f"{TURN}:c-pay")]
+    assert tools.ran == [("pay", f"{TURN}:c-pay")]
 
 
 @pytest.mark.parametrize("kind", [LLM, SEQUENTIAL], ids=lambda kind: kind.name)

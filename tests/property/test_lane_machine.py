@@ -25,6 +25,7 @@ class Turn:
 
     place: Place
     end: asyncio.Event = field(default_factory=asyncio.Event)
+    interrupts: bool = False
     inside: bool = False
     task: asyncio.Task[None] | None = None
     """None until it tries to go in."""
@@ -71,13 +72,24 @@ class LaneMachine(RuleBasedStateMachine):
         assert not (busy and on_busy == "reject")
         if busy and on_busy == "interrupt":
             first = self.line[0]
-            self.line.insert(1, turn)
+            waiting = enumerate(self.line[1:], start=1)
+            calm = (n for n, other in waiting if not other.interrupts)
+            turn.interrupts = True
+            self.line.insert(next(calm, len(self.line)), turn)
             if first.inside:
                 self.expected_interrupts += 1
             else:
                 assert first.place.interrupted
         else:
             self.line.append(turn)
+        if enters:
+            self.runner.run(self._enter(turn))
+
+    @rule(enters=st.booleans())
+    def come_again(self, enters: bool) -> None:
+        """One that was accepted before is never refused."""
+        turn = Turn(self.lane.reserve_again())
+        self.line.append(turn)
         if enters:
             self.runner.run(self._enter(turn))
 
@@ -141,8 +153,8 @@ class LaneMachine(RuleBasedStateMachine):
 
     @invariant()
     def the_lane_is_busy_as_long_as_somebody_is_in_line(self) -> None:
-        if self.line:
-            assert self.lane.busy
+        assert self.lane.busy == bool(self.line)
+        assert [turn.place.first for turn in self.line] == [n == 0 for n in range(len(self.line))]
         assert self.interrupts == self.expected_interrupts
 
     def teardown(self) -> None:

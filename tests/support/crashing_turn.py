@@ -17,6 +17,7 @@ from typing import Any, Literal, get_args
 from google.adk.agents.llm_agent import LlmAgent
 from google.adk.agents.sequential_agent import SequentialAgent
 from google.adk.apps import App
+from google.adk.plugins.base_plugin import BasePlugin
 from google.adk.runners import Runner
 from google.adk.sessions import DatabaseSessionService
 from google.adk.tools.tool_context import ToolContext
@@ -26,16 +27,27 @@ from pydantic import BaseModel
 from oda import idempotency_key, idempotent
 from oda.agent.oda_agent import OdaAgent
 from oda.agent.resume import is_answer
-from oda.session.services import database_engine
+from oda.clock import SystemClock
+from oda.database.database import open_database
+from oda.database.migrate import upgrade
 from oda.testing import FakeClock, ScriptedModel
 from oda.testing.script import Call, Echo, Match, Text, ToolCalls
+from oda.tools.ledger import SqlToolLedger, ToolLedger
 
 APP, USER = "travel", "user"
 MESSAGE, ANSWER = "Book a journey to Rome.", "It is booked."
 NEXT_MESSAGE, NEXT_ANSWER = "Thanks!", "You are welcome."
 
 Root = Literal["llm", "sequential", "graph"]
-Point = Literal["message_stored", "before_effect", "after_effect", "result_stored", "answer_stored"]
+Point = Literal[
+    "message_stored",
+    "call_stored",
+    "before_effect",
+    "after_effect",
+    "other_call_ended",
+    "result_stored",
+    "answer_stored",
+]
 ROOTS: tuple[Root, ...] = get_args(Root)
 
 Arrive = Callable[[Point], Awaitable[None]]
@@ -52,6 +64,10 @@ class Plan(BaseModel, frozen=True):
     effects: Path
     """Gets a line, the idempotency key, for each effect of the tool."""
     idempotent: bool = False
+    ledger: bool = False
+    """Whether there is a tool ledger, in the same database."""
+    companion: bool = False
+    """Whether another call is made with the booking, which ends after it has been recorded."""
 
 
 class Reached(BaseModel, frozen=True):
@@ -67,6 +83,23 @@ class Ended(BaseModel, frozen=True):
     signal: int
 
 
+_CALLS = (
+    Call(name="book", args={"city": "Rome"}, id="c-book"),
+    Call(name="look_around", id="c-look"),
+)
+
+
+class CallStored(BasePlugin):
+    """Stops before a call begins."""
+
+    def __init__(self, arrive: Arrive) -> None:
+        super().__init__(name="call_stored")
+        self._arrive = arrive
+
+    async def before_tool_callback(self, **_: Any) -> None:
+        await self._arrive("call_stored")
+
+
 class Cast:
     """The agents of a plan: one that books; where there are two, one before it takes notes."""
 
@@ -80,11 +113,12 @@ class Cast:
             steps=(
                 Text(text=NEXT_ANSWER, match=Match(last_user=NEXT_MESSAGE), times=None),
                 Text(text=ANSWER, match=Match(after_tool=True), times=None, delay_s=1),
-                ToolCalls(calls=(Call(name="book", args={"city": "Rome"}),), delay_s=1),
+                ToolCalls(calls=_CALLS if plan.companion else _CALLS[:1], delay_s=1),
             ),
             sleep=self._model_called,
         )
-        self.app = App(name=APP, root_agent=self._root(plan))
+        self.ledger: ToolLedger | None = None
+        self.app = App(name=APP, root_agent=self._root(plan), plugins=[CallStored(arrive)])
         self._effects = plan.effects
 
     async def _model_called(self, _: float) -> None:
@@ -92,7 +126,7 @@ class Cast:
 
     def _root(self, plan: Plan) -> Any:
         tool = idempotent(self._tool()) if plan.idempotent else self._tool()
-        booker = LlmAgent(name="booker", model=self.booking, tools=[tool])
+        booker = LlmAgent(name="booker", model=self.booking, tools=[tool, self._other_tool()])
         if plan.root == "llm":
             return booker
         clerk = LlmAgent(name="clerk", model=self.noting)
@@ -114,18 +148,34 @@ class Cast:
 
         return book
 
+    def _other_tool(self) -> Callable[..., Awaitable[str]]:
+        async def look_around(tool_context: ToolContext) -> str:
+            """Take as long as the other call."""
+            assert self.ledger is not None
+            async with asyncio.timeout(10):
+                while not await self._is_booked(self.ledger, tool_context.invocation_id):
+                    pass
+            await self._arrive("other_call_ended")
+            return "nice"
+
+        return look_around
+
+    async def _is_booked(self, ledger: ToolLedger, turn: str) -> bool:
+        record = (await ledger.of_turn(turn)).get("c-book")
+        return record is not None and record.ended
+
 
 @asynccontextmanager
 async def agent_of(plan: Plan, cast: Cast) -> AsyncIterator[OdaAgent]:
     """An agent on the plan's database, whose tables exist."""
-    engine = database_engine(plan.database)
-    try:
-        service = DatabaseSessionService(db_engine=engine)
+    async with open_database(plan.database) as database:
+        if plan.ledger:
+            await upgrade(database.engine)
+            cast.ledger = SqlToolLedger(database, SystemClock())
+        service = DatabaseSessionService(db_engine=database.engine)
         await service.prepare_tables()
         runner = Runner(app=cast.app, session_service=service)
-        yield OdaAgent(runner, APP, USER, plan.session_id, clock=FakeClock())
-    finally:
-        await engine.dispose()
+        yield OdaAgent(runner, APP, USER, plan.session_id, clock=FakeClock(), ledger=cast.ledger)
 
 
 async def run(plan: Plan) -> None:

@@ -4,6 +4,7 @@ import asyncio
 import fcntl
 import os
 import pty
+import signal
 import struct
 import sys
 import termios
@@ -117,7 +118,7 @@ class Home:
                 stdout=theirs,
                 stderr=theirs,
                 start_new_session=True,
-                preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+                preexec_fn=_take_the_terminal,
             )
         finally:
             os.close(theirs)
@@ -186,6 +187,20 @@ class Terminal:
         except OSError:  # the command has ended
             asyncio.get_running_loop().remove_reader(self._fd)
         self._changed.set()
+
+
+def _take_the_terminal() -> None:
+    """In the new process: it hears Ctrl-C, even if the tests run in the background of a shell."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+
+
+async def says(process: asyncio.subprocess.Process, text: str) -> None:
+    """Wait until a command has printed a line with `text`."""
+    assert process.stdout is not None
+    async with asyncio.timeout(LIMIT_S):
+        while text not in (line := (await process.stdout.readline()).decode()):
+            assert line, "it has ended"
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:

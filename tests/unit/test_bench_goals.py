@@ -9,7 +9,7 @@ from rich.console import Console
 
 from scripts.benchmark.goals import goals_of
 from scripts.benchmark.report import json_of, notes_of, table_of
-from scripts.benchmark.results import Block, Burst, Growth, Run, StartUp, TargetResult
+from scripts.benchmark.results import Block, Burst, Growth, Line, Run, StartUp, TargetResult
 
 
 def _target(
@@ -18,6 +18,7 @@ def _target(
     late_ms: float | None = 60.0,
     failures: tuple[str, ...] = (),
     ready_s: tuple[float, ...] = (5.0,),
+    fault: str | None = None,
 ) -> TargetResult:
     return TargetResult(
         about="made up",
@@ -28,6 +29,7 @@ def _target(
         blocks=tuple(Block(cpu_ms=ms, stub_cpu_ms=0.3, wall_ms=(60.0, 70.0)) for ms in cpu_ms),
         bursts=(Burst(sent=64, failures=failures, duration_s=4.0, cpu_ms=50.0),),
         growth=None if late_ms is None else Growth(early_ms=50.0, late_ms=late_ms),
+        line=Line(sent=20, fault=fault, duration_s=2.0),
         final_rss_mib=400,
     )
 
@@ -47,7 +49,8 @@ def test_a_run_within_all_limits_misses_no_goal() -> None:
 @pytest.mark.parametrize(
     ("numbers", "named"),
     [
-        ({"cpu_ms": (51.0, 52.0, 53.0)}, "CPU per turn"),
+        ({"cpu_ms": (56.0, 57.0, 58.0)}, "CPU per turn"),
+        ({"fault": "out of order"}, "20 messages at once"),
         ({"late_ms": 101.0}, "turn 200 / turn 5"),
         ({"failures": ("no answer",)}, "failed turns of 64"),
         ({"ready_s": (12.1,)}, "ready"),

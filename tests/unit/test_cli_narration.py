@@ -81,5 +81,10 @@ def test_a_request_for_input_shows_its_message() -> None:
     assert question_of(asked) == "Which colour?"
 
 
+def test_a_limit_asks_for_as_much_again() -> None:
+    asked = {"id": "1", "name": "oda_request_limit", "args": {"limit": "100 tokens", "used": {}}}
+    assert question_of(asked) == "The limit of 100 tokens is used up. Allow as much again?"
+
+
 def test_nothing_can_steer_the_terminal() -> None:
     assert one_line("a\x1b[2Jb\r\nc\x9b1m") == "a[2Jb c1m"

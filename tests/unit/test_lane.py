@@ -25,7 +25,13 @@ class Traffic:
 
     async def arrive(self, name: str, on_busy: OnBusy = "queue") -> None:
         """Reserve a place and drive on until told to leave."""
-        place = self.lane.reserve(on_busy)
+        await self._arrive(name, self.lane.reserve(on_busy))
+
+    async def arrive_again(self, name: str) -> None:
+        """As `arrive`, for one that was accepted before."""
+        await self._arrive(name, self.lane.reserve_again())
+
+    async def _arrive(self, name: str, place: Place) -> None:
         self._gates[name] = asyncio.Event()
         self._tasks[name] = asyncio.create_task(self._drive(name, place))
         await asyncio.sleep(0)
@@ -94,6 +100,45 @@ async def test_interrupting_reservation_stops_who_drives_and_goes_before_who_wai
     for name in "acb":
         await traffic.leave(name)
     assert [line for line in traffic.log if line.endswith("in")] == ["a in", "c in", "b in"]
+
+
+async def test_several_interrupting_turns_keep_their_order_before_who_waits() -> None:
+    traffic = Traffic()
+    await traffic.arrive("a")
+    await traffic.arrive("b")
+    for name in "cde":
+        await traffic.arrive(name, "interrupt")
+    await traffic.arrive("f")
+    for name in "acdebf":
+        await traffic.leave(name)
+    assert [line[0] for line in traffic.log if line.endswith("in")] == list("acdebf")
+
+
+async def test_who_was_accepted_before_is_never_refused_and_stands_at_the_end() -> None:
+    traffic = Traffic(max_queued=2)
+    for name in "ab":
+        await traffic.arrive(name)
+    for name in "cd":
+        await traffic.arrive_again(name)
+    with pytest.raises(OverloadedError):
+        traffic.lane.reserve()
+    await traffic.leave("a")
+    await traffic.leave("b")
+    await traffic.arrive("e", "interrupt")
+    assert traffic.interrupted == 1
+    for name in "ced":
+        await traffic.leave(name)
+    assert [line[0] for line in traffic.log if line.endswith("in")] == list("abced")
+    assert not traffic.lane.busy
+
+
+async def test_place_knows_whether_somebody_stands_before_it() -> None:
+    lane = Lane(max_queued=10, interrupt=lambda: None)
+    first, second = lane.reserve(), lane.reserve_again()
+    assert (first.first, second.first) == (True, False)
+    first.give_up()
+    assert (first.first, second.first) == (False, True)
+    second.give_up()
 
 
 async def test_interrupting_an_empty_lane_interrupts_nobody() -> None:

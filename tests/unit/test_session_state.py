@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from oda.session.state import SessionState, visible
+from oda.errors import InvalidRequestError
+from oda.session.state import SessionState, refuse_client_keys, visible
 
 
 class Storing:
@@ -113,3 +114,24 @@ def test_key_that_is_not_there_may_be_deleted() -> None:
 
 def test_visible_is_what_a_caller_sees_of_a_stored_state() -> None:
     assert visible(STORED) == {"a": 1, "user:name": "Ada", "app:rate": 2}
+
+
+def test_reload_takes_what_is_stored_and_keeps_what_waits() -> None:
+    state = Storing({"a": 1, "b": 1}).state
+    state.set("b", 2)
+    state.reload({"a": 3, "b": 4, "c": 5})
+    assert dict(state) == {"a": 3, "b": 2, "c": 5}
+    assert state.pending() == {"b": 2}
+
+
+@pytest.mark.parametrize(
+    "key", ["app:x", "user:x", "temp:x", "_oda", "_oda_initial", "_adk", "_adk_replay_config"]
+)
+def test_clients_may_not_write_what_is_not_theirs(key: str) -> None:
+    with pytest.raises(InvalidRequestError, match=key):
+        refuse_client_keys({"fine": 1, key: None})
+
+
+@pytest.mark.parametrize("key", ["x", "user", "users:x", "_x", "a:b", ""])
+def test_clients_may_write_the_sessions_keys(key: str) -> None:
+    refuse_client_keys({key: 1})

@@ -51,12 +51,14 @@ def test_sources_are_merged_inside_a_group(home: Path, monkeypatch: pytest.Monke
     write(
         home,
         "config/oda.yaml",
-        "turn: {timeout_s: 5, model_calls: 7, kept: 9}\nretry: {max_retries: 5, jitter_s: 1}\n",
+        "turn: {timeout_s: 5, model_calls: 7, retention_days: 9}\n"
+        "retry: {max_retries: 5, jitter_s: 1}\n",
     )
     write(home, ".env", "ODA_TURN__MODEL_CALLS=8\nODA_RETRY__JITTER_S=0.5\n")
-    monkeypatch.setenv("ODA_TURN__KEPT", "10")
+    monkeypatch.setenv("ODA_TURN__RETENTION_DAYS", "10")
     settings = Settings.load()
-    assert (settings.turn.timeout_s, settings.turn.model_calls, settings.turn.kept) == (5, 8, 10)
+    turn = settings.turn
+    assert (turn.timeout_s, turn.model_calls, turn.retention_days) == (5, 8, 10)
     assert settings.retry == {"max_retries": 5, "jitter_s": 0.5}
 
 
@@ -181,6 +183,21 @@ def test_key_is_shown_nowhere(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ConfigurationError) as error:
         Settings.load()
     assert "sesame" not in f"{error.value} {error.value.__cause__}"
+
+
+@pytest.mark.parametrize("url", ["memory://", "redis://h", "async+redis://:pw@h:1/2", "rediss://h"])
+def test_rate_limits_are_counted_here_or_in_redis(url: str) -> None:
+    assert Settings.load(limits={"storage": url}).limits.storage == url
+
+
+@pytest.mark.parametrize("url", ["memory", "redis", "redis://", "redis://:pw@h:x", "mongodb://h"])
+def test_rate_limits_are_counted_nowhere_else(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ODA_LIMITS__STORAGE", url)
+    with pytest.raises(
+        ConfigurationError, match=r"ODA_LIMITS__STORAGE.*redis://localhost"
+    ) as error:
+        Settings.load()
+    assert "pw" not in str(error.value)
 
 
 def test_settings_cannot_be_changed() -> None:

@@ -8,7 +8,9 @@ from google.adk.events.event import NodeInfo
 from google.genai.types import Content, FunctionCall, FunctionResponse, Part
 
 from oda.agent.resume import (
+    RECORDED_CALLS,
     answer_of,
+    calls_never_begun,
     close_for_good,
     close_to_resume,
     events_of,
@@ -17,8 +19,10 @@ from oda.agent.resume import (
     is_stored,
     open_calls,
     recorded_end,
+    unmade_repeats,
 )
-from oda.tools.idempotency import IDEMPOTENT_TOOLS, repeated_call_id
+from oda.tools.idempotency import IDEMPOTENT_TOOLS, original_call_id, repeated_call_id
+from oda.tools.ledger import CallRecord, CallStatus
 
 
 def said(text: str, author: str = "agent", **fields: Any) -> Event:
@@ -125,16 +129,84 @@ def test_sealed_calls_are_open_no_more() -> None:
 
 def test_only_calls_declared_idempotent_are_repeated() -> None:
     call = called("pay1", "file1", custom_metadata={IDEMPOTENT_TOOLS: ["file"]})
-    seals, repeats = close_to_resume([call])
-    stati = [(seal.get_function_responses()[0].response or {})["status"] for seal in seals]
-    assert stati == ["outcome_unknown", "repeated"]
-    [repeat] = repeats
+    closing = close_to_resume([call])
+    assert stati(closing.seals) == ["outcome_unknown", "repeated"]
+    assert ids(closing.unknown) == ["pay1"]
+    [repeat] = closing.repeats
     assert (repeat.agent, repeat.call.id, repeat.call.name) == ("agent", "file1~2", "file")
+
+
+def stati(seals: list[Event]) -> list[Any]:
+    answers = [seal.get_function_responses()[0].response or {} for seal in seals]
+    return [answer.get("status", answer) for answer in answers]
+
+
+# --- with a ledger
+
+ON_RECORD: dict[str, Any] = {"custom_metadata": {RECORDED_CALLS: True}}
+
+
+def record(status: CallStatus, result: str | None = None, **fields: Any) -> CallRecord:
+    return CallRecord(
+        **{"tool": "pay", "idempotent": False, "runs": 1, **fields}, status=status, result=result
+    )
+
+
+@pytest.mark.parametrize(
+    ("known", "status", "repeated"),
+    [
+        (record("succeeded", '{"paid": 5}'), {"paid": 5}, False),
+        (record("failed", '{"error": "no"}'), {"error": "no"}, False),
+        (record("succeeded", None), "succeeded", False),
+        (record("started"), "outcome_unknown", False),
+        (record("unknown"), "outcome_unknown", False),
+        (record("started", idempotent=True), "repeated", True),
+        (record("waiting"), "repeated", True),
+        (None, "repeated", True),
+    ],
+)
+def test_ledger_tells_what_became_of_a_call(
+    known: CallRecord | None, status: Any, repeated: bool
+) -> None:
+    closing = close_to_resume([called("pay1", **ON_RECORD)], {"pay1": known} if known else {})
+    assert stati(closing.seals) == [status]
+    assert bool(closing.repeats) == repeated
+    assert bool(closing.unknown) == (status == "outcome_unknown")
+
+
+def test_ledger_knows_a_repeated_call_by_the_id_of_the_first() -> None:
+    known = {"pay1": record("succeeded", '{"paid": 5}')}
+    assert stati(close_to_resume([called("pay1~3", **ON_RECORD)], known).seals) == [{"paid": 5}]
+
+
+def test_call_that_was_made_before_there_was_a_ledger_may_have_run() -> None:
+    assert stati(close_to_resume([called("pay1")], {}).seals) == ["outcome_unknown"]
+    assert stati(close_to_resume([called("pay1", **ON_RECORD)]).seals) == ["outcome_unknown"]
+
+
+def test_long_running_call_waits_only_if_it_has_begun() -> None:
+    order = called("order1", long_running_tool_ids={"order1"}, **ON_RECORD)
+    question = called("adk_request_confirmation1", long_running_tool_ids={"x"}, **ON_RECORD)
+    assert ids(calls_never_begun([order, question], {})) == ["order1"]
+    assert calls_never_begun([order], {"order1": record("waiting")}) == []
+    assert calls_never_begun([order], {"order1": record("started")}) == []
+    assert calls_never_begun([order], None) == []
+    assert stati(close_to_resume([order], {}).seals) == ["repeated"]
+    assert close_to_resume([order], {"order1": record("waiting")}).seals == []
+
+
+def test_turn_that_is_over_keeps_the_results_that_the_ledger_has() -> None:
+    turn = [called("pay1", "file1", **ON_RECORD)]
+    known = {"pay1": record("succeeded", '{"paid": 5}'), "file1": record("started")}
+    assert stati(close_for_good(turn, "failed", known)) == [{"paid": 5}, "failed"]
 
 
 def test_repeated_call_keeps_the_id_of_the_first() -> None:
     assert repeated_call_id("c1") == "c1~2"
     assert repeated_call_id("c1~2") == "c1~3"
+    assert original_call_id("c1~3") == "c1"
+    assert original_call_id("c~a") == "c~a"
+    assert repeated_call_id("c~a") == "c~a~2"
 
 
 # --- the user's message
@@ -222,3 +294,15 @@ def test_cut_off_text_is_no_error_but_cut_off_nothing_is() -> None:
     assert not is_error(failed("MAX_TOKENS", "most of it"))
     assert is_error(failed("MAX_TOKENS"))
     assert is_error(failed("SAFETY", "I will"))
+
+
+def test_call_that_was_to_be_repeated_is_when_the_process_died_before_it_was() -> None:
+    idempotent = {IDEMPOTENT_TOOLS: ["book"]}
+    turn = [said("hello", author="user"), called("book1", custom_metadata=idempotent)]
+    first = close_to_resume(turn)
+    died = [*turn, *first.seals]
+    again = close_to_resume(died)
+    assert not again.seals
+    assert [repeat.call.id for repeat in again.repeats] == [repeated_call_id("book1")]
+    made = [*died, called(repeated_call_id("book1"), custom_metadata=idempotent)]
+    assert not unmade_repeats(made)

@@ -9,6 +9,7 @@ from google.adk.models.lite_llm import LiteLlm
 from google.adk.models.llm_request import LlmRequest
 from google.adk.models.llm_response import LlmResponse
 
+from oda.agent.model.in_place import stand_in
 from oda.agent.model.registry import DEFAULT, current_models
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ class ConfiguredModel(LiteLlm):
     @property
     def target(self) -> BaseLlm:
         """What the name means now."""
-        return current_models().resolve(self.model)
+        return current_models().resolve(stand_in.get() or self.model)
 
     @property
     def capabilities(self) -> "LlmCapabilities":

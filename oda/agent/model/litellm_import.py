@@ -1,8 +1,12 @@
 """LiteLLM as it should be imported: late, off the event loop, and without the network."""
 
 import asyncio
+import logging
 import os
 import sys
+from functools import cache
+
+_LOGGERS = ("LiteLLM", "LiteLLM Proxy", "LiteLLM Router")
 
 
 def prepare_litellm() -> None:
@@ -27,6 +31,14 @@ async def litellm_ready() -> None:
     """Import LiteLLM in a thread, unless it is there."""
     if "litellm" not in sys.modules:
         await asyncio.to_thread(import_litellm)
+    _log_as_all_do()
+
+
+@cache
+def _log_as_all_do() -> None:
+    """Take LiteLLM's own log handlers away: they would print each line twice, secrets included."""
+    for name in _LOGGERS:
+        logging.getLogger(name).handlers.clear()
 
 
 async def close_clients() -> None:

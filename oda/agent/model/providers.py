@@ -37,9 +37,23 @@ def api_key(record: ModelRecord, settings: Settings) -> str | None:
     """The key of a record; None leaves it to the provider's own variable."""
     if record.api_key:
         return resolve_secrets(record.api_key, os.environ).get_secret_value()
-    if settings.model_api_key and record.model == settings.model:
+    if settings.model_api_key and shares_access(record.model, settings):
         return settings.model_api_key.get_secret_value()
     return None
+
+
+def shares_access(model: str, settings: Settings) -> bool:
+    """Whether the key and address of `ODA_MODEL` are meant for a model.
+
+    They are for itself, and for the cheaper model if that is of the same provider.
+    """
+    if settings.model is None or model not in (settings.model, settings.turn.cheaper_model):
+        return False
+    return _provider(model) == _provider(settings.model)
+
+
+def _provider(model: str) -> str:
+    return "gemini" if is_gemini(model) else model.partition("/")[0]
 
 
 def missing_key(record: ModelRecord, settings: Settings) -> str | None:

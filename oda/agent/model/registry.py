@@ -7,7 +7,7 @@ from google.adk.models.base_llm import BaseLlm
 
 from oda.agent.model.breaker import Breaker
 from oda.agent.model.guarded import Guarded
-from oda.agent.model.providers import build_model, is_gemini, missing_key
+from oda.agent.model.providers import build_model, is_gemini, missing_key, shares_access
 from oda.agent.model.unconfigured import Unconfigured
 from oda.clock import Clock, SystemClock
 from oda.config.files import ConfigurationFiles
@@ -112,6 +112,10 @@ def _records(settings: Settings, configuration: Configuration) -> dict[str, Mode
         records[DEFAULT] = ModelRecord(
             model=settings.model, api_base=settings.model_api_base, fallbacks=fallbacks
         )
+    cheaper = settings.turn.cheaper_model
+    if cheaper and cheaper not in records:
+        api_base = settings.model_api_base if shares_access(cheaper, settings) else None
+        records[cheaper] = ModelRecord(model=cheaper, api_base=api_base)
     return records
 
 

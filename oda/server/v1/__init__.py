@@ -1,31 +1,30 @@
 """The API of our own: apps, sessions, turns."""
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Depends
+from fastapi.openapi.models import HTTPBearer
+from fastapi.security.base import SecurityBase
 
-from oda.server.problems import MEDIA_TYPE, Problem
-from oda.server.v1 import apps, sessions, turns
+from oda.server.openapi import problems
+from oda.server.v1 import apps, artifacts, sessions, turns, websocket
 
 
-def _problem(description: str) -> dict[str, object]:
-    return {
-        "description": description,
-        "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
-    }
+class _Bearer(SecurityBase):
+    """Describes the credential in OpenAPI; `AuthMiddleware` has checked it."""
+
+    model = HTTPBearer(description="An API key or a JWT; not needed where no key is configured.")
+    scheme_name = "bearer"
+
+    async def __call__(self) -> None:
+        """Nothing is left to do."""
 
 
 router = APIRouter(
     prefix="/v1",
-    responses={
-        400: _problem("Malformed"),
-        403: _problem("Not from this machine"),
-        404: _problem("Not there, or not yours"),
-        409: _problem("Not possible now"),
-        415: _problem("Not JSON"),
-        422: {**_problem("Wrong fields"), "model": Problem},
-        429: _problem("Too much at once"),
-        503: _problem("A part cannot be reached"),
-    },
+    dependencies=[Depends(_Bearer())],
+    responses=problems(401, 422, 503),
 )
 router.include_router(apps.router)
 router.include_router(sessions.router)
+router.include_router(artifacts.router)
 router.include_router(turns.router)
+router.include_router(websocket.router)

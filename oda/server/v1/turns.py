@@ -1,32 +1,45 @@
 """Messages and what comes of them."""
 
-from typing import Annotated, Any
+import json
+from collections.abc import Sequence
+from typing import Annotated
 
-from fastapi import APIRouter, Header, Query, Response
+from fastapi import APIRouter, Header, Query, Request, Response
 from fastapi.responses import JSONResponse
+from pydantic_core import to_json
 
-from oda.agent.limits import TurnLimits
 from oda.context import OdaContext
 from oda.errors import InvalidRequestError
-from oda.message.content import parse_content
 from oda.server.access import Context, User
+from oda.server.audit import audit_answers
+from oda.server.message_view import MessageView
+from oda.server.openapi import problems, sends
 from oda.server.sse import event_stream
-from oda.server.v1.sessions import Limit
+from oda.server.turn_frames import View
+from oda.server.v1.paths import AppName, SessionId, TurnId
+from oda.server.v1.sessions import Cursor, Limit
+from oda.server.v1.submission import to_submission
 from oda.server.v1.wire import (
+    LAST_NUMBER,
+    MAX_KEY_LENGTH,
     AnswerInput,
+    CancelReceipt,
     EntryList,
     NumberedEntry,
     SubmitTurn,
     TurnList,
     TurnResult,
-    adk_event,
 )
-from oda.turn.in_process import Submission
+from oda.turn.log import Entry
 from oda.turn.record import Turn
 
 router = APIRouter(tags=["turns"])
 
 Accept = Annotated[str, Header(include_in_schema=False)]
+StreamedAs = Annotated[
+    View, Query(description="ADK events, or spans and content of the message protocol.")
+]
+_MAX_DIGITS = 18
 _STREAM = {
     "description": "The end of the turn as JSON, or its events as a stream",
     "content": {"text/event-stream": {"schema": {"type": "string"}}},
@@ -36,144 +49,161 @@ _STREAM = {
 @router.post(
     "/apps/{app}/sessions/{sid}/turns",
     response_model=TurnResult,
-    responses={200: _STREAM, 202: {"model": Turn, "description": "Accepted; it runs"}},
+    responses={
+        200: {**_STREAM, **sends("Location", sometimes=("Idempotent-Replayed",))},
+        202: {
+            "model": Turn,
+            "description": "Accepted; it runs",
+            **sends("Location", "Preference-Applied", sometimes=("Idempotent-Replayed",)),
+        },
+        **problems(404, 409, 415),
+    },
 )
 async def submit_turn(
-    app: str,
-    sid: str,
+    app: AppName,
+    sid: SessionId,
     body: SubmitTurn,
     oda: Context,
     user: User,
     accept: Accept = "",
+    view: StreamedAs = "events",
     prefer: Annotated[str, Header(description="`respond-async` for an answer at once")] = "",
+    idempotency_key: Annotated[
+        str | None,
+        Header(
+            min_length=1,
+            max_length=MAX_KEY_LENGTH,
+            description="The same key and body stand for the same turn, for 24 hours.",
+        ),
+    ] = None,
 ) -> Response:
     """Send a message. The turn goes on whether or not the client stays."""
     session = await oda.sessions.get(app, user, sid)
     streamed = "text/event-stream" in accept
-    tokens = streamed if body.stream_tokens is None else body.stream_tokens
-    turn = await oda.turns.submit(
-        session,
-        Submission(
-            message=parse_content(body.message),
-            agent=body.agent,
-            on_busy=body.on_busy,
-            limits=_within(oda, body.limits),
-            metadata=body.metadata,
-            stream_tokens=tokens,
-        ),
+    submission = to_submission(
+        oda, session, body, streamed=streamed, idempotency_key=idempotency_key
     )
-    where = {"Location": f"/v1/turns/{turn.turn_id}"}
+    accepted = await oda.turns.submit(session, submission)
+    turn = accepted.turn
+    headers = {"Location": f"/v1/turns/{turn.turn_id}"}
+    if accepted.replayed:
+        headers["Idempotent-Replayed"] = "true"
     if _wants_async(prefer):
         return JSONResponse(
             turn.model_dump(mode="json"),
             status_code=202,
-            headers={**where, "Preference-Applied": "respond-async"},
+            headers={**headers, "Preference-Applied": "respond-async"},
         )
     if streamed:
-        log = oda.turns.log_of(turn.turn_id)
-        return event_stream(log, after=0, headers=where)
-    return await _result(oda, turn.turn_id, where)
+        return event_stream(oda, turn.turn_id, after=0, view=view, headers=headers)
+    return await _result(oda, turn.turn_id, headers)
 
 
-@router.get("/apps/{app}/sessions/{sid}/turns")
+@router.get("/apps/{app}/sessions/{sid}/turns", responses=problems(404))
 async def list_turns(
-    app: str, sid: str, oda: Context, user: User, limit: Limit = 50, cursor: str | None = None
+    app: AppName, sid: SessionId, oda: Context, user: User, limit: Limit = 50, cursor: Cursor = None
 ) -> TurnList:
     """The turns of a session, newest first."""
-    turns = oda.turns.of_session(await oda.sessions.get(app, user, sid))
-    if cursor is not None:
-        position = next((i for i, turn in enumerate(turns) if turn.turn_id == cursor), None)
-        if position is None:
-            raise InvalidRequestError("The cursor is not valid.", remedy="use next_cursor")
-        turns = turns[position + 1 :]
-    page = turns[:limit]
-    return TurnList(turns=page, next_cursor=page[-1].turn_id if len(turns) > limit else None)
+    session = await oda.sessions.get(app, user, sid)
+    turns, next_cursor = await oda.turns.of_session(session, limit=limit, cursor=cursor)
+    return TurnList(turns=list(turns), next_cursor=next_cursor)
 
 
-@router.get("/turns/{tid}")
-async def get_turn(tid: str, oda: Context, user: User) -> Turn:
-    return oda.turns.get(tid, user)
+@router.get("/turns/{tid}", responses=problems(404))
+async def get_turn(tid: TurnId, oda: Context, user: User) -> Turn:
+    return await oda.turns.get(tid, user)
 
 
-@router.get("/turns/{tid}/events", response_model=EntryList, responses={200: _STREAM})
+@router.get(
+    "/turns/{tid}/events",
+    response_model=EntryList,
+    responses={200: _STREAM, **problems(404)},
+)
 async def get_turn_events(
-    tid: str,
+    tid: TurnId,
     oda: Context,
     user: User,
     accept: Accept = "",
-    after: Annotated[int, Query(ge=0, description="Number of the last entry seen.")] = 0,
+    after: Annotated[
+        int, Query(ge=0, le=LAST_NUMBER, description="Number of the last entry seen.")
+    ] = 0,
     last_event_id: Annotated[str | None, Header()] = None,
+    view: StreamedAs = "events",
 ) -> Response:
     """What has happened in a turn; as a stream, also what is still to come."""
-    log = oda.turns.log_of(tid, user)
+    turn = await oda.turns.get(tid, user)
     if last_event_id is not None:
-        if not last_event_id.isdecimal():
+        if not last_event_id.isdecimal() or len(last_event_id) > _MAX_DIGITS:
             raise InvalidRequestError("Last-Event-ID: must be a number of this turn.")
         after = int(last_event_id)
     if "text/event-stream" in accept:
-        return event_stream(log, after=after, headers={})
-    entries = EntryList(
-        entries=[
-            NumberedEntry(
-                id=entry.number,
-                event=entry.kind,
-                data=entry.data.model_dump(mode="json")
-                if isinstance(entry.data, Turn)
-                else adk_event(entry.data),
-            )
-            for entry in log.read(after)
-        ],
-        last=log.last,
-        done=log.closed,
+        return event_stream(oda, tid, after=after, view=view, headers={})
+    entries = await oda.turns.entries(turn.turn_id, 0 if view == "messages" else after)
+    listed = EntryList(
+        entries=await _listed(entries, after, view),
+        last=max(after, entries[-1].number) if entries else after,
+        done=turn.final or any(entry.kind == "done" for entry in entries),
     )
-    return JSONResponse(entries.model_dump(mode="json"))
+    return JSONResponse(listed.model_dump(mode="json"))
 
 
-@router.post("/turns/{tid}/cancel")
-async def cancel_turn(tid: str, oda: Context, user: User) -> Turn:
+async def _listed(entries: Sequence[Entry], after: int, view: View) -> list[NumberedEntry]:
+    """What is told of entries after a number; messages need all entries from the first on."""
+    if view == "events":
+        return [_numbered(entry, entry.kind, entry.json) for entry in entries]
+    return [
+        _numbered(entry, kind, data)
+        async for entry, told in MessageView().of(entries)
+        for kind, data in told
+        if entry.number > after
+    ]
+
+
+def _numbered(entry: Entry, kind: str, data: bytes) -> NumberedEntry:
+    return NumberedEntry.model_validate(
+        {"id": entry.number, "event": kind, "data": json.loads(data)}
+    )
+
+
+@router.post("/turns/{tid}/cancel", responses=problems(404, 409))
+async def cancel_turn(tid: TurnId, oda: Context, user: User) -> CancelReceipt:
     """End a turn; one that has ended stays as it is."""
-    return await oda.turns.cancel(tid, user)
+    turn = await oda.turns.cancel(tid, user)
+    return CancelReceipt(**turn.model_dump(), cancelled=turn.status == "cancelled")
 
 
 @router.post(
     "/turns/{tid}/input",
     response_model=TurnResult,
-    responses={200: _STREAM},
+    responses={200: _STREAM, **problems(404, 409, 415)},
 )
 async def answer_turn(
-    tid: str, body: AnswerInput, oda: Context, user: User, accept: Accept = ""
+    tid: TurnId,
+    body: AnswerInput,
+    oda: Context,
+    user: User,
+    request: Request,
+    accept: Accept = "",
+    view: StreamedAs = "events",
 ) -> Response:
     """Answer what a waiting turn has asked; it goes on."""
-    log = oda.turns.log_of(tid, user)
-    seen = log.last
+    audit_answers(request.scope, [(item.id, item.confirmed) for item in body.responses])
     answers = [(item.id, item.confirmed, item.payload) for item in body.responses]
-    await oda.turns.answer(tid, answers, user)
+    seen = await oda.turns.answer(tid, answers, user)
     if "text/event-stream" in accept:
-        return event_stream(log, after=seen, headers={})
+        return event_stream(oda, tid, after=seen, view=view, headers={})
     return await _result(oda, tid, {})
 
 
 async def _result(oda: OdaContext, turn_id: str, headers: dict[str, str]) -> Response:
-    turn = await oda.turns.wait(turn_id)
-    result = TurnResult(
-        turn=turn,
-        reply=turn.reply,
-        events=[adk_event(event) for event in oda.turns.log_of(turn_id).events()],
+    turn, events = await oda.turns.result(turn_id)
+    return Response(
+        b'{"turn":%s,"reply":%s,"events":[%s]}'
+        % (turn.model_dump_json().encode(), to_json(turn.reply), b",".join(events)),
+        media_type="application/json",
+        headers=headers,
     )
-    return JSONResponse(result.model_dump(mode="json"), headers=headers)
 
 
 def _wants_async(prefer: str) -> bool:
     return any(item.strip().lower() == "respond-async" for item in prefer.split(","))
-
-
-def _within(oda: OdaContext, asked: TurnLimits | None) -> TurnLimits | None:
-    """A client may lower the limits of the settings, not raise them."""
-    if asked is None:
-        return None
-    allowed = oda.agents.limits().model_dump()
-    wanted: dict[str, Any] = asked.model_dump(exclude_unset=True, exclude_none=True)
-    for name, value in wanted.items():
-        if allowed[name] is None or value < allowed[name]:
-            allowed[name] = value
-    return TurnLimits.model_validate(allowed)

@@ -4,13 +4,14 @@ import hashlib
 import json
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from google.adk.events import Event
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, Strict, field_validator
 
 from oda.agent.description import AppDescription
-from oda.agent.limits import TurnLimits
+from oda.agent.limits import Limits
+from oda.server.v1.user_message import Message
 from oda.session.lane import OnBusy
 from oda.session.oda_session import OdaSession
 from oda.turn.record import Turn
@@ -18,11 +19,28 @@ from oda.turn.record import Turn
 AdkEvent = dict[str, Any]
 """An ADK event as ADK serialises it: camelCase, nulls left out."""
 
+LAST_NUMBER = 2**53 - 1
+"""Largest number of an entry: more than JSON can tell apart, no log has."""
+MAX_KEY_LENGTH = 255
+"""Of an idempotency key."""
+
+
+TurnId = Annotated[str, Field(max_length=128, pattern="^[!-~]+$")]
+NewSessionId = Annotated[
+    str, Field(min_length=1, max_length=128, json_schema_extra={"format": "id"})
+]
+"""See `check_id`."""
+ClientState = Annotated[
+    dict[str, Any],
+    Field(json_schema_extra={"propertyNames": {"pattern": "^(?!user:|app:|temp:|_oda|_adk)"}}),
+]
+"""See `refuse_client_keys`."""
+
 
 class Body(BaseModel):
-    """Base of request bodies; unknown fields are refused."""
+    """Base of request bodies; unknown fields are refused, and nothing is taken for another type."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", strict=True)
 
 
 class AppList(BaseModel):
@@ -30,8 +48,8 @@ class AppList(BaseModel):
 
 
 class CreateSession(Body):
-    session_id: str | None = None
-    state: dict[str, Any] | None = None
+    session_id: NewSessionId | None = None
+    state: ClientState | None = None
 
 
 class SessionResource(BaseModel):
@@ -50,20 +68,66 @@ class SessionList(BaseModel):
     next_cursor: str | None
 
 
+class RewindSession(Body):
+    turn_id: Annotated[str, Field(max_length=128)]
+    """This turn and all that followed it are taken back."""
+
+
+class ForkSession(Body):
+    turn_id: Annotated[str, Field(max_length=128)] | None = None
+    """The last turn of the new session; by default the last that has ended."""
+    session_id: NewSessionId | None = None
+    """Of the new session."""
+
+
+class ArtifactResource(BaseModel):
+    """The newest version of a file of the session, or of the user's if it begins with `user:`."""
+
+    name: str
+    version: int
+    mime_type: str
+    created_at: datetime
+
+
+class ArtifactList(BaseModel):
+    artifacts: list[ArtifactResource]
+
+
+class StoredArtifact(BaseModel):
+    """A version that has been uploaded."""
+
+    name: str
+    version: int
+    mime_type: str
+    size: int
+    """In bytes."""
+
+
 class EventList(BaseModel):
     events: list[AdkEvent]
     next_after: str | None = None
     """Give it as `after` for the next page; null at the end."""
 
 
+class ClientLimits(Limits):
+    """Limits of one turn; those of the server hold as well."""
+
+    model_config = ConfigDict(strict=True)
+
+    @field_validator("model_calls", "tokens", mode="before")
+    @classmethod
+    def _integer(cls, value: Any) -> Any:
+        """To JSON, 4.0 is an integer."""
+        return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
 class SubmitTurn(Body):
     """A message and what its sender wants."""
 
-    message: str | dict[str, Any]
-    """A text, or `{"parts": […]}` in ADK's form."""
-    agent: str | None = None
+    message: Message
+    agent: str | None = Field(None, min_length=1, max_length=128)
     on_busy: OnBusy = "queue"
-    limits: TurnLimits | None = None
+    limits: ClientLimits | None = None
     metadata: dict[str, Any] = Field(default_factory=dict)
     stream_tokens: bool | None = None
     """Partial texts in the stream; by default yes in a stream, no otherwise."""
@@ -77,6 +141,13 @@ class TurnResult(BaseModel):
     events: list[AdkEvent]
 
 
+class CancelReceipt(Turn):
+    """A turn that was to be cancelled, as it ended."""
+
+    cancelled: bool
+    """Whether it was ended by being cancelled, now or before."""
+
+
 class TurnList(BaseModel):
     turns: list[Turn]
     next_cursor: str | None
@@ -84,7 +155,8 @@ class TurnList(BaseModel):
 
 class NumberedEntry(BaseModel):
     id: int
-    event: Literal["turn", "event", "done"]
+    """Of the entry in the turn's log; messages that come of one entry have the same."""
+    event: Literal["turn", "event", "done", "span.start", "span.end", "content"]
     data: dict[str, Any]
 
 
@@ -103,6 +175,42 @@ class InputResponse(Body):
 
 class AnswerInput(Body):
     responses: list[InputResponse] = Field(min_length=1)
+
+
+RequestId = Annotated[str, Strict(), Field(max_length=255)] | Annotated[int, Strict()]
+
+
+class Command(Body):
+    """Base of the messages of a WebSocket's client."""
+
+    request_id: RequestId | None = None
+    """Comes back with everything that is sent because of this message."""
+
+
+class TurnCommand(Command, SubmitTurn):
+    """A turn, as the body of the HTTP route; partial texts are sent unless they are not wanted."""
+
+    idempotency_key: str | None = Field(
+        None, min_length=1, max_length=MAX_KEY_LENGTH, pattern=r"^[^\x00-\x1f\x7f]+$"
+    )
+    """As the header `Idempotency-Key`, and over the same keys."""
+
+
+class CancelCommand(Command):
+    cancel: TurnId
+    """Id of the turn to end."""
+
+
+class InputCommand(Command, AnswerInput):
+    input: TurnId
+    """Id of the turn that waits for a person."""
+
+
+class FollowCommand(Command):
+    follow: TurnId
+    """Id of the turn to be told of."""
+    after: int = Field(0, ge=0, le=LAST_NUMBER)
+    """Number of the last entry seen."""
 
 
 def session_resource(session: OdaSession) -> SessionResource:

@@ -1,0 +1,1 @@
+"""The SQL database: engine, schema, migrations, and the journal that commits in groups."""

@@ -1,0 +1,95 @@
+"""Who has changed what, and when: a record that nobody can change."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+from sqlalchemy import insert, select
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from oda.clock import Clock, utc
+from oda.database.database import Database
+from oda.database.schema import audit
+from oda.message.storable import storable, storable_text
+
+_NAME, _ACTION, _TARGET = 128, 256, 512
+"""Most characters of the columns."""
+
+
+class AuditEntry(BaseModel):
+    """One thing that somebody did, or tried to do."""
+
+    model_config = ConfigDict(frozen=True, from_attributes=True)
+
+    id: int
+    """Grows."""
+    at: datetime
+    actor: str
+    """Who acted."""
+    user_id: str
+    """For whom."""
+    key_id: str | None
+    """With which API key."""
+    action: str
+    """Method and route, such as `POST /v1/turns/{tid}/cancel`, or a command."""
+    target: str
+    """The path, or what the command names."""
+    status: int
+    """How it was answered, as of HTTP."""
+    trace_id: str | None
+    detail: dict[str, Any]
+    """What was decided, for approvals."""
+
+
+class AuditLog:
+    """The audit of a database. The database itself refuses to change or delete what is in it."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+
+    def record(
+        self,
+        *,
+        actor: str,
+        user_id: str,
+        key_id: str | None,
+        action: str,
+        target: str,
+        status: int,
+        trace_id: str | None,
+        detail: Mapping[str, Any] | None = None,
+    ) -> "asyncio.Future[Any]":
+        """Write an entry soon, with others; texts that are too long are cut.
+
+        Returns: what is done when the entry is stored. Nobody need wait for it.
+        """
+        row = {
+            "at": utc(self._clock),
+            "actor": _fitting(actor, _NAME),
+            "user_id": _fitting(user_id, _NAME),
+            "key_id": key_id,
+            "action": _fitting(action, _ACTION),
+            "target": _fitting(target, _TARGET),
+            "status": status,
+            "trace_id": trace_id or None,
+            "detail": storable(detail or {}),
+        }
+
+        async def write(connection: AsyncConnection) -> None:
+            await connection.execute(insert(audit), row)
+
+        return self._database.journal.defer(write)
+
+    async def read(self, after: int = 0, limit: int = 100) -> Sequence[AuditEntry]:
+        """Entries behind the one with the id `after`, oldest first."""
+        wanted = select(audit).where(audit.c.id > after).order_by(audit.c.id).limit(limit)
+        async with self._database.engine.connect() as connection:
+            rows = (await connection.execute(wanted)).all()
+        return [AuditEntry.model_validate(row) for row in rows]
+
+
+def _fitting(text: str, length: int) -> str:
+    return storable_text(text)[:length]

@@ -1,0 +1,94 @@
+"""The messages of the protocol, as they are sent: a kind in `type`, all fields always there.
+
+Names of spans:
+
+    PROCEDURE     the turn; its `detail` is {turn_id}. All other spans are inside it.
+    TASK          what a sub-agent or a node of a graph does, inside of what has called it.
+    STEP          one answer of a model and the tool calls in it; {turn}: 1, 2, 3 … in its agent.
+    THINK         a thought of the model. Its text comes on the channel PLAIN.
+    PLAIN         a text that the agent says. Its text comes on the channel PLAIN.
+    TOOL_CALLING  a tool call, until its result; {tool, call_id}. Parallel calls are siblings.
+    OUTPUT        a file that was written; {artifact, version}.
+    HITL          a question to a person, until it is answered; {id, name}.
+    PLAN          kept for agents that say what they plan; ADK events do not tell a plan.
+
+Content by channel:
+
+    PLAIN         `text`. With `delta` it is a piece; without it is the whole text of the message,
+                  which closes it and stands for its pieces.
+    TOOL_CALLING  {tool, call_id, args} of a call, then {tool, call_id, result}; or code that the
+                  model has had run, as ADK's part.
+    OUTPUT        {artifact, version} of a file, {output} of a graph's node, or data that the model
+                  has made, as ADK's part.
+    HITL, FORM, AUTH
+                  {id, name, args}, as in the turn's `pending_input`. FORM has a JSON Schema in
+                  `args.response_schema`; AUTH asks for a credential; all else is HITL.
+    SYSTEM        {code, message, withdrawn, detail}: what became of the turn. `withdrawn` are the
+                  ids of messages that do not hold any more; `detail` is what else is known.
+
+Codes of SYSTEM: RETRY_ATTEMPT, MAX_RETRIES_EXCEEDED, NON_RETRYABLE_ERROR and CANCELLED as in ADK
+events; RESUMED when a turn goes on after a crash, and REPLACED when a model's last word differs
+from what it streamed, both only if something is withdrawn; OUTCOME_UNKNOWN when nobody knows what
+a tool call has done; what else an agent reports or a turn fails with.
+"""
+
+from datetime import datetime
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict
+
+SpanName = Literal[
+    "PROCEDURE", "TASK", "STEP", "PLAN", "THINK", "TOOL_CALLING", "OUTPUT", "HITL", "PLAIN"
+]
+ContentChannel = Literal["PLAIN", "TOOL_CALLING", "OUTPUT", "HITL", "FORM", "AUTH", "SYSTEM"]
+SpanOutcome = Literal["ok", "failed", "cancelled", "interrupted", "unknown"]
+"""`interrupted`: cut off, and perhaps done again; `unknown`: of a tool call, what it has done."""
+
+
+class _Message(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+    span_id: str
+    """One of the turn's, the same for every reader."""
+    timestamp: datetime
+
+
+class SpanStart(_Message):
+    """Something begins."""
+
+    type: Literal["span.start"] = "span.start"
+    parent_id: str | None
+    """Span in which it happens; null for the turn itself."""
+    name: SpanName
+    status: Literal["START"] = "START"
+    title: str
+    """For people: an agent, a tool, a file, `turn 1`."""
+    agent: str | None = None
+    """Who does it."""
+    detail: dict[str, Any] = {}
+
+
+class SpanEnd(_Message):
+    """What has begun is over. All spans inside it are over before."""
+
+    type: Literal["span.end"] = "span.end"
+    name: SpanName
+    status: Literal["END"] = "END"
+    outcome: SpanOutcome
+    error: dict[str, Any] | None = None
+    """`{message, code?, retryable?}` if it is known why it failed."""
+
+
+class ContentMessage(_Message):
+    """Something to show, while its span is open. It has `text` or `data`."""
+
+    type: Literal["content"] = "content"
+    message_id: str
+    """Pieces of one text have the same."""
+    channel: ContentChannel
+    delta: bool = False
+    text: str | None = None
+    data: dict[str, Any] | None = None
+
+
+Message = SpanStart | SpanEnd | ContentMessage

@@ -1,0 +1,73 @@
+"""From the body of a turn to what the engine takes."""
+
+import hashlib
+import json
+from typing import Any
+
+from oda.agent.limits import Limits, TurnLimits
+from oda.context import OdaContext
+from oda.errors import InvalidRequestError
+from oda.identity.principal import current_principal
+from oda.message.content import parse_content
+from oda.message.storable import storable
+from oda.server.v1.wire import SubmitTurn
+from oda.session.oda_session import OdaSession
+from oda.turn.submission import IdempotencyKey, Submission
+
+
+def to_submission(
+    oda: OdaContext,
+    session: OdaSession,
+    body: SubmitTurn,
+    *,
+    streamed: bool,
+    idempotency_key: str | None,
+) -> Submission:
+    """What a client has asked of a session.
+
+    Args:
+        streamed: Whether the client gets the events as they come; then partial texts as well,
+            unless it wants none.
+
+    Raises:
+        InvalidRequestError: the message is empty or malformed, or the metadata cannot be stored.
+    """
+    return Submission(
+        message=parse_content(body.message),
+        agent=body.agent,
+        on_busy=body.on_busy,
+        limits=_within(oda, body.limits),
+        metadata=_storable(body.metadata),
+        stream_tokens=streamed if body.stream_tokens is None else body.stream_tokens,
+        key=_key(idempotency_key, f"{session.app_name}/{session.session_id}", body),
+        turns_at_once=oda.settings.limits.turns_at_once if _is_proven() else None,
+    )
+
+
+def _storable(metadata: dict[str, Any]) -> dict[str, Any]:
+    try:
+        stored: dict[str, Any] = storable(metadata)
+    except ValueError as error:
+        raise InvalidRequestError("metadata: no store takes all of its names.") from error
+    return stored
+
+
+def _is_proven() -> bool:
+    """Whether it is known who asks; nobody else can be held to a share of the service."""
+    principal = current_principal.get()
+    return principal is not None and principal.proven
+
+
+def _key(key: str | None, route: str, body: SubmitTurn) -> IdempotencyKey | None:
+    if key is None:
+        return None
+    fields = body.model_dump(mode="json", include=set(SubmitTurn.model_fields))
+    canonical = json.dumps(fields, sort_keys=True, ensure_ascii=True)
+    return IdempotencyKey(key, route, hashlib.sha256(canonical.encode()).hexdigest())
+
+
+def _within(oda: OdaContext, asked: Limits | None) -> TurnLimits | None:
+    """A client may lower the limits of the settings, not raise them."""
+    if asked is None:
+        return None
+    return oda.agents.limits().within(asked.model_dump(exclude_unset=True))

@@ -1,0 +1,236 @@
+"""The files of a session, whichever service keeps them."""
+
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from google.adk.artifacts.base_artifact_service import ArtifactVersion, BaseArtifactService
+from google.adk.errors.input_validation_error import InputValidationError
+from google.genai.types import Blob, Part
+
+from oda.agent.turn_plugin import SessionKey
+from oda.errors import ArtifactNotFoundError, ConflictError, InvalidRequestError
+
+ANY_TYPE = "application/octet-stream"
+_TEXT = "text/plain; charset=utf-8"
+_OF_THE_USER = "user:"
+_MAX_NAME_LENGTH = 512
+_MAX_SEGMENT_BYTES = 200
+_MAX_SEGMENTS = 16
+
+
+@dataclass(frozen=True)
+class ArtifactInfo:
+    """The newest version of an artifact."""
+
+    name: str
+    version: int
+    mime_type: str
+    created_at: float
+    """Epoch seconds."""
+
+
+@dataclass(frozen=True)
+class ArtifactContent:
+    """One version of an artifact as bytes."""
+
+    version: int
+    mime_type: str
+    data: bytes
+
+
+def check_artifact_name(name: str) -> None:
+    """Refuse a name that could mean something to a file system.
+
+    Slashes make folders. `user:` in front makes the artifact one of all sessions of the user.
+
+    Raises:
+        InvalidRequestError: the name is not allowed.
+    """
+    segments = name.removeprefix(_OF_THE_USER).split("/")
+    if not (
+        len(name) <= _MAX_NAME_LENGTH
+        and name.isprintable()
+        and "\\" not in name
+        and len(segments) <= _MAX_SEGMENTS
+        and all(_is_plain(segment) for segment in segments)
+        and segments[-1].casefold() != "metadata.json"
+    ):
+        raise InvalidRequestError(
+            f"The artifact name {name[:_MAX_NAME_LENGTH]!r} is not allowed.",
+            remedy="use printable names, with slashes between them only, and no '..'",
+        )
+
+
+def _is_plain(segment: str) -> bool:
+    return (
+        0 < len(segment.encode()) <= _MAX_SEGMENT_BYTES
+        and segment == segment.strip(" ")
+        and not segment.endswith(".")
+        and segment.casefold() != "versions"
+    )
+
+
+class SessionArtifacts:
+    """The artifacts of one session, and of its user under names that begin with `user:`."""
+
+    def __init__(self, service: BaseArtifactService, key: SessionKey) -> None:
+        self._service = service
+        app_name, user_id, session_id = key
+        self._of_session: dict[str, Any] = {
+            "app_name": app_name,
+            "user_id": user_id,
+            "session_id": session_id,
+        }
+
+    async def list(self) -> list[ArtifactInfo]:
+        """The artifacts there are, by name."""
+        with _refusing():
+            keys = await self._service.list_artifact_keys(**self._of_session)
+        found: dict[str, ArtifactInfo] = {}
+        for key in keys:
+            for name in (key, _OF_THE_USER + key):  # some services leave the prefix out
+                if info := await self._newest(name):
+                    found.setdefault(name, info)
+                    break
+        return sorted(found.values(), key=lambda info: info.name)
+
+    async def load(self, name: str, version: int | None = None) -> ArtifactContent:
+        """One version of an artifact, the newest by default.
+
+        Raises:
+            ArtifactNotFoundError: there is none.
+            InvalidRequestError: the name is not allowed.
+            ConflictError: it is a reference to something that lies elsewhere.
+        """
+        info = await self._version(name, version)
+        part = await self._part(name, info.version) if info else None
+        if info is None or part is None:
+            raise _missing(name, version)
+        if part.inline_data is not None:
+            blob = part.inline_data
+            return ArtifactContent(info.version, blob.mime_type or ANY_TYPE, blob.data or b"")
+        if part.text is not None:
+            return ArtifactContent(info.version, _TEXT, part.text.encode())
+        raise ConflictError(f"The artifact {name!r} is a reference to a file elsewhere.")
+
+    async def save(self, name: str, mime_type: str, data: bytes) -> int:
+        """Store a new version; returns its number.
+
+        Raises:
+            InvalidRequestError: the name is not allowed, or there is nothing in it.
+        """
+        if not data and mime_type == ANY_TYPE:
+            raise InvalidRequestError(
+                "An artifact without content needs a content type.",
+                remedy="this is how ADK stores that an artifact was removed",
+            )
+        return await self._save(name, Part(inline_data=Blob(mime_type=mime_type, data=data)))
+
+    async def delete(self, name: str) -> None:
+        """Remove all versions.
+
+        Raises:
+            ArtifactNotFoundError: there is none.
+            InvalidRequestError: the name is not allowed.
+        """
+        if await self._newest(name) is None:
+            raise _missing(name, None)
+        await self._remove(name)
+
+    async def delete_all(self) -> None:
+        """Remove the session's own artifacts; those of the user stay."""
+        try:
+            keys = await self._service.list_artifact_keys(**self._of_session)
+        except InputValidationError:  # nothing can have been stored under such an id
+            return
+        for name in keys:
+            if not name.startswith(_OF_THE_USER):
+                await self._remove(name)
+
+    async def copy_to(
+        self,
+        target: "SessionArtifacts",
+        *,
+        until: float | None,
+        spoken_of: Collection[tuple[str, int]],
+    ) -> Mapping[tuple[str, int], int]:
+        """Copy the session's own artifacts as they were at a time.
+
+        Args:
+            until: Epoch seconds; None for now.
+            spoken_of: Name and version of older ones that are to be copied as well.
+
+        Returns:
+            The number in `target` of each version that was copied.
+        """
+        copies: dict[tuple[str, int], int] = {}
+        for name in await self._service.list_artifact_keys(**self._of_session):
+            if name.startswith(_OF_THE_USER):
+                continue
+            versions = await self._service.list_artifact_versions(filename=name, **self._of_session)
+            wanted = [version for version in versions if (name, version.version) in spoken_of]
+            then = [v for v in versions if until is None or v.create_time <= until]
+            current = max([*wanted, *then[-1:]], key=lambda v: v.version, default=None)
+            if current is None or await self._part(name, current.version) is None:
+                continue
+            for version in sorted({v.version for v in (*wanted, current)}):
+                if part := await self._part(name, version):
+                    copies[name, version] = await target._save(name, part)
+        return copies
+
+    # --- inside
+
+    async def _newest(self, name: str) -> ArtifactInfo | None:
+        """None also for what a rewind has removed: a last version that cannot be loaded."""
+        version = await self._version(name, None)
+        if version is None:
+            return None
+        mime_type = version.mime_type or _TEXT
+        if mime_type == ANY_TYPE and await self._part(name, version.version) is None:
+            return None
+        return ArtifactInfo(name, version.version, mime_type, version.create_time)
+
+    async def _version(self, name: str, version: int | None) -> ArtifactVersion | None:
+        with _refusing():
+            return await self._service.get_artifact_version(
+                filename=name, version=version, **self._of_session
+            )
+
+    async def _part(self, name: str, version: int) -> Part | None:
+        with _refusing():
+            return await self._service.load_artifact(
+                filename=name, version=version, **self._of_session
+            )
+
+    async def _save(self, name: str, part: Part) -> int:
+        with _refusing():
+            return await self._service.save_artifact(
+                filename=name, artifact=part, **self._of_session
+            )
+
+    async def _remove(self, name: str) -> None:
+        with _refusing():
+            await self._service.delete_artifact(filename=name, **self._of_session)
+
+
+@contextmanager
+def _refusing() -> Iterator[None]:
+    """ADK's own refusals may name paths."""
+    try:
+        yield
+    except InputValidationError as error:
+        raise InvalidRequestError(
+            "An artifact cannot have this name, or cannot be in this session."
+        ) from error
+
+
+def _missing(name: str, version: int | None) -> ArtifactNotFoundError:
+    numbered = "" if version is None else f" in version {version}"
+    return ArtifactNotFoundError(f"There is no artifact {name!r}{numbered}.")
+
+
+def references(deltas: Collection[Mapping[str, Any]]) -> frozenset[tuple[str, int]]:
+    """Name and version of all that artifact deltas speak of."""
+    return frozenset((name, int(version)) for delta in deltas for name, version in delta.items())

@@ -1,0 +1,135 @@
+"""A new session with the history that another had up to one of its turns."""
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from google.adk.events import Event, EventActions
+from google.adk.sessions import Session
+
+from oda.agent.manager import Services
+from oda.agent.outcome import outcome_of
+from oda.errors import ConflictError, TurnNotFoundError
+from oda.session.artifacts import SessionArtifacts, references
+from oda.session.past_state import INITIAL, META, begin_of, initial_state, own
+
+
+def waiting_turns(events: Sequence[Event]) -> frozenset[str]:
+    """The turns that still wait for a person's answer."""
+    turns: dict[str, list[Event]] = {}
+    for event in events:
+        turns.setdefault(event.invocation_id, []).append(event)
+    return frozenset(turn for turn, its in turns.items() if outcome_of(its).pending_input)
+
+
+def select(
+    events: Sequence[Event], *, until: str | None, unfinished: Collection[str]
+) -> list[Event]:
+    """The events that a fork takes along.
+
+    These are all events of the turns, and the changes of the state, that began no later than the
+    turn `until`, or at any time without it, except for turns that have not ended.
+
+    Args:
+        events: All that hold.
+        until: The last turn that is wanted.
+        unfinished: Ids of turns that have not ended.
+
+    Raises:
+        TurnNotFoundError: the history has no turn `until`.
+        ConflictError: it has not ended.
+    """
+    begun: dict[str, int] = {}
+    for event in events:
+        begun.setdefault(event.invocation_id, len(begun))
+    last = len(begun)
+    if until is not None:
+        if begin_of(until, events) is None:
+            raise TurnNotFoundError(f"The history has no turn {until!r}.")
+        if until in unfinished:
+            raise ConflictError(
+                f"The turn {until!r} has not ended.", remedy="wait for its end, or answer it"
+            )
+        last = begun[until]
+    return [
+        event
+        for event in events
+        if begun[event.invocation_id] <= last and event.invocation_id not in unfinished
+    ]
+
+
+async def fork(
+    services: Services,
+    source: Session,
+    events: Sequence[Event],
+    *,
+    session_id: str,
+    until: float | None,
+    now: float,
+) -> Session:
+    """Store a new session of the same user that holds `events`, and its state and artifacts.
+
+    `user:` and `app:` state and artifacts are shared, not copied. When something fails, nothing
+    stays.
+
+    Args:
+        source: With all its events that hold.
+        events: Some of those, see `select`.
+        until: Epoch seconds: of artifacts the version of this time is taken; None for the newest.
+        now: Epoch seconds.
+
+    Raises:
+        AlreadyExistsError: the id is taken.
+    """
+    created_at = {"created_at": now}
+    initial = initial_state(source.state, source.events)
+    key = (source.app_name, source.user_id, session_id)
+    named = {"app_name": source.app_name, "user_id": source.user_id}
+    created = await services.session.create_session(
+        **named,
+        session_id=session_id,
+        state={**initial, INITIAL: initial, META: {**created_at, "turns": 0}},
+    )
+    artifacts = SessionArtifacts(services.artifact, key)
+    original = SessionArtifacts(services.artifact, (source.app_name, source.user_id, source.id))
+    try:
+        versions = await original.copy_to(
+            artifacts,
+            until=until,
+            spoken_of=references([event.actions.artifact_delta for event in events]),
+        )
+        turns = 0
+        for event in events:
+            sent = META in event.actions.state_delta
+            turns += sent
+            meta = {META: {**created_at, "turns": turns}} if sent else {}
+            await services.session.append_event(created, _copy(event, meta, versions))
+        await services.session.append_event(created, _birth({**created_at, "turns": turns}))
+    except BaseException:
+        await artifacts.delete_all()
+        await services.session.delete_session(**named, session_id=session_id)
+        raise
+    return created
+
+
+def _copy(event: Event, meta: Mapping[str, Any], versions: Mapping[tuple[str, int], int]) -> Event:
+    delta = event.actions.state_delta
+    kept = own(dict.fromkeys(delta, True))
+    changed = {key: value for key, value in delta.items() if key in kept}
+    artifacts = {
+        name: version if name.startswith("user:") else versions[name, version]
+        for name, version in event.actions.artifact_delta.items()
+        if name.startswith("user:") or (name, version) in versions
+    }
+    actions = event.actions.model_copy(
+        update={"state_delta": {**changed, **meta}, "artifact_delta": artifacts}
+    )
+    return event.model_copy(update={"actions": actions})
+
+
+def _birth(meta: Mapping[str, Any]) -> Event:
+    """The last event of a fork's making; by its time the fork is the newest session."""
+    return Event(
+        author="user",
+        invocation_id=Event.new_id(),
+        actions=EventActions(state_delta={META: dict(meta)}),
+    )

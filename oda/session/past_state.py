@@ -1,0 +1,75 @@
+"""The state of a session as it was at a point of its history. Pure."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from copy import deepcopy
+from typing import Any
+
+from google.adk.events import Event
+
+from oda.agent.resume import has_content
+from oda.session.state import INTERNAL_PREFIX
+
+INITIAL = "_oda_initial"
+"""State key: the session's own state as it was created with, which no event carries."""
+META = "_oda"
+"""State key of what we know of a session: `{created_at, turns}`."""
+
+_NOT_OF_THE_SESSION = ("user:", "app:", "temp:", INTERNAL_PREFIX)
+
+
+def own(state: Mapping[str, Any]) -> dict[str, Any]:
+    """The keys that are the session's alone and not ours, without deleted ones."""
+    return {
+        key: value
+        for key, value in state.items()
+        if value is not None and not key.startswith(_NOT_OF_THE_SESSION)
+    }
+
+
+def initial_state(state: Mapping[str, Any], events: Iterable[Event]) -> dict[str, Any]:
+    """What the session was created with.
+
+    Args:
+        state: As it is stored now.
+        events: All that hold. A key that none of them has touched is as it was.
+    """
+    touched = {key for event in events for key in event.actions.state_delta}
+    untouched = {key: value for key, value in own(state).items() if key not in touched}
+    return deepcopy({**(state.get(INITIAL) or {}), **untouched})
+
+
+def state_after(initial: Mapping[str, Any], events: Iterable[Event]) -> dict[str, Any]:
+    """The session's own state after these events."""
+    state = dict(initial)
+    for event in events:
+        state.update(event.actions.state_delta)
+    return own(state)
+
+
+def turns_after(events: Iterable[Event]) -> int:
+    """How many messages had been sent by then."""
+    turns = 0
+    for event in events:
+        turns = (event.actions.state_delta.get(META) or {}).get("turns", turns)
+    return int(turns)
+
+
+def difference(now: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
+    """The delta that makes the session's own state `now` into `wanted`; None deletes."""
+    current = own(now)
+    changed = {key: value for key, value in wanted.items() if current.get(key) != value}
+    return {**changed, **{key: None for key in current if key not in wanted}}
+
+
+def begin_of(turn_id: str, events: Sequence[Event]) -> int | None:
+    """Where the first event of a turn stands; None when there is no such turn.
+
+    A change of the state alone is no turn.
+    """
+    begin: int | None = None
+    for index, event in enumerate(events):
+        if event.invocation_id == turn_id:
+            begin = index if begin is None else begin
+            if has_content(event):
+                return begin
+    return None

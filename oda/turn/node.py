@@ -1,0 +1,164 @@
+"""This process as one of those that share a database: its lease, and the turns of dead ones."""
+
+import asyncio
+from collections.abc import Sequence
+from datetime import timedelta
+
+from oda.agent.outcome import TurnOutcome
+from oda.clock import utc
+from oda.errors import CrashLoopError, OdaError
+from oda.session.oda_session import OdaSession
+from oda.telemetry import get_logger
+from oda.turn.record import TurnError
+from oda.turn.rows import StoredTurn
+from oda.turn.run import broken, end
+from oda.turn.runs import Runs
+
+log = get_logger(__name__)
+
+_CHECKS_PER_LEASE = 3
+_CLEANING_EVERY_S = 60.0
+_EXPIRED = TurnError(code="input_expired", message="Nobody answered in time.", retryable=False)
+
+
+class Node:
+    """Says that this process lives, ends turns on behalf of others, and takes over from the dead.
+
+    Nothing is said before the first turn is accepted here, or taken over.
+    """
+
+    def __init__(self, runs: Runs) -> None:
+        self._runs = runs
+        self._store = runs.store
+        self._settings = runs.settings.turn
+        self._recovering = False
+        self._closing = False
+        self._keeper: asyncio.Task[None] | None = None
+        self._registering = asyncio.Lock()
+        self._adopting = asyncio.Lock()
+
+    async def register(self) -> None:
+        """Have this node known as living from now on."""
+        if self._keeper is None:
+            async with self._registering:
+                if self._keeper is None:
+                    await self._renew_lease()
+                    self._keeper = asyncio.create_task(self._keep_house(), name="oda turns")
+
+    async def recover(self) -> None:
+        """Go on with the turns that dead nodes have left, now and as long as this one lives."""
+        self._recovering = True
+        await self.register()
+        await self._take_over()
+
+    async def recover_session(self, session: OdaSession) -> Sequence[str]:
+        """Go on with the turns of one session that dead nodes have left; their ids, in order."""
+        await self.register()
+        orphans = await self._store.orphans(utc(self._runs.clock), session.key)
+        return [turn_id for turn_id in orphans if await self.adopt(turn_id)]
+
+    async def close(self) -> None:
+        """Let turns run to their end for a while, then leave the rest to the next start."""
+        self._closing = True
+        if tasks := self._runs.tasks:
+            await asyncio.wait(tasks, timeout=self._settings.grace_s)
+        if self._keeper is None:
+            return
+        tasks = {*self._runs.tasks, self._keeper}
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
+        try:
+            await self._store.release()
+        except Exception as error:
+            log.warning("turns_not_released", exc_info=error)
+
+    async def adopt(self, turn_id: str) -> bool:
+        """Go on with a turn, unless a living node does or it has ended; whether that was so."""
+        async with self._adopting:
+            if self._closing or self._runs.has(turn_id):
+                return False
+            stored = await self._store.adopt(turn_id, utc(self._runs.clock))
+            if stored is not None:
+                await self._go_on(stored)
+            return stored is not None
+
+    async def _renew_lease(self) -> None:
+        lease = timedelta(seconds=self._settings.lease_s)
+        await self._store.renew_lease(utc(self._runs.clock), lease)
+
+    async def _keep_house(self) -> None:
+        """Renew the lease, look for turns to end or to take over, and forget what is old."""
+        cleaned_at = float("-inf")
+        while True:
+            await asyncio.sleep(self._settings.lease_s / _CHECKS_PER_LEASE)
+            try:
+                await self._renew_lease()
+                for turn_id in await self._store.cancels_requested():
+                    if run := self._runs.get(turn_id):
+                        run.cancel()
+                if self._recovering:
+                    await self._take_over()
+                now = asyncio.get_running_loop().time()
+                if now - cleaned_at > _CLEANING_EVERY_S:
+                    cleaned_at = now
+                    await self._clean()
+            except Exception as error:
+                log.warning("housekeeping_failed", exc_info=error)
+
+    async def _clean(self) -> None:
+        now = utc(self._runs.clock)
+        await self._store.forget_old(now, timedelta(days=self._settings.retention_days))
+        limit = timedelta(seconds=self._settings.input_timeout_s)
+        for turn in await self._store.waiting_since(now - limit):
+            await self._runs.end_waiting(turn, "failed", _EXPIRED)
+        await self._runs.sessions.expire()
+
+    async def _take_over(self) -> None:
+        """Go on with the unfinished turns that no living node has, in their order."""
+        lost = [turn_id for turn_id in await self._store.owned() if not self._runs.has(turn_id)]
+        for turn_id in (*await self._store.orphans(utc(self._runs.clock)), *lost):
+            try:
+                await self.adopt(turn_id)
+            except Exception as error:  # the others are not to wait for this one
+                log.error("turn_not_taken_over", turn_id=turn_id, exc_info=error)
+
+    async def _go_on(self, stored: StoredTurn) -> None:
+        turn, runs = stored.turn, self._runs
+        log.warning("turn_taken_over", turn_id=turn.turn_id, recoveries=stored.recoveries)
+        try:
+            session = await runs.sessions.get(turn.app, turn.user_id, turn.session_id)
+            session.agent(turn.agent)
+            self._refuse_crash_loop(stored)
+        except OdaError as error:
+            await self._end(stored, broken(turn, error, runs.clock))
+            return
+        if stored.cancel_requested:
+            await session.withdraw(turn.turn_id)
+            await self._end(stored, TurnOutcome("cancelled", ""))
+            return
+        running = turn.status == "running"
+        run = runs.make(
+            session,
+            turn,
+            stored.input,
+            await runs.recorded(turn.turn_id),
+            last=stored.last,
+            begun=stored.begun,
+            claimed=running,
+        )
+        if running:
+            run.catch_up(await session.events_of_turn(turn.turn_id))
+        runs.observer.recovered(turn)
+        runs.start(run, session.reserve_again())
+
+    def _refuse_crash_loop(self, stored: StoredTurn) -> None:
+        if stored.recoveries > self._settings.max_recoveries:
+            raise CrashLoopError(
+                f"The process died {stored.recoveries} times while this turn was running."
+            )
+
+    async def _end(self, stored: StoredTurn, outcome: TurnOutcome) -> None:
+        live = self._runs.live_turn(stored.turn, stored.last)
+        await end(live, outcome, self._runs.clock)
+        self._runs.observer.ended(live.turn)

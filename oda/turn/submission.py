@@ -1,0 +1,64 @@
+"""What is asked of an engine, in a form that can be stored."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from google.genai.types import Content
+from pydantic import BaseModel, ConfigDict
+
+from oda.agent.limits import TurnLimits
+from oda.session.lane import OnBusy
+
+
+class TurnInput(BaseModel):
+    """What a run of a turn is given; stored with the turn, so that any node can run it."""
+
+    model_config = ConfigDict(frozen=True)
+
+    message: Content
+    stream_tokens: bool = False
+    """Whether partial texts are wanted."""
+    limits: TurnLimits | None = None
+    state_delta: dict[str, Any] | None = None
+    """State changes that are stored with the message."""
+    grants: int = 0
+    """How often a person has granted as much again as the limits say."""
+
+    def stored(self) -> dict[str, Any]:
+        return self.model_dump(mode="json", by_alias=True, exclude_none=True)
+
+
+@dataclass(frozen=True)
+class IdempotencyKey:
+    """A client's name for a request: the same key and body stand for the same turn."""
+
+    key: str
+    route: str
+    body_hash: str
+
+
+@dataclass(frozen=True)
+class Submission:
+    """A message to a session, with what its sender wants."""
+
+    message: Content
+    agent: str | None = None
+    on_busy: OnBusy = "queue"
+    limits: TurnLimits | None = None
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    stream_tokens: bool = False
+    """Whether partial texts are wanted."""
+    state_delta: Mapping[str, Any] | None = None
+    key: IdempotencyKey | None = None
+    turns_at_once: int | None = None
+    """Most unfinished turns of the user; None for no limit."""
+
+    @property
+    def input(self) -> TurnInput:
+        return TurnInput(
+            message=self.message,
+            stream_tokens=self.stream_tokens,
+            limits=self.limits,
+            state_delta=dict(self.state_delta) if self.state_delta else None,
+        )

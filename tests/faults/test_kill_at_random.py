@@ -1,0 +1,93 @@
+"""The server is killed a hundred times at random moments under load, and keeps every promise."""
+
+import asyncio
+import os
+from collections import Counter
+from random import Random
+
+import pytest
+
+from tests.support.fault_world import Place
+from tests.support.patient_client import FORMS, PatientClient
+from tests.support.server_lives import Server
+
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.timeout(600)]
+
+KILLS = 100
+SESSIONS = 8
+CLIENTS_OF_EACH = 2
+SECONDS_OF_LIFE = (0.05, 0.8)
+SECONDS_OF_STARTING = (0.0, 0.5)
+ONE_IN = 10
+"""Of so many kills, one comes while the server starts."""
+
+
+@pytest.fixture
+def seed() -> int:
+    """Of `ODA_TEST_SEED`; another one each time when it is not set."""
+    seed = int(os.environ.get("ODA_TEST_SEED") or Random().randrange(10**6))
+    print(f"ODA_TEST_SEED={seed}")
+    return seed
+
+
+@pytest.fixture
+def settings() -> dict[str, str]:
+    return {"ODA_TURN__MAX_RECOVERIES": str(KILLS + 1)}
+
+
+async def test_nothing_is_lost_doubled_or_reordered(place: Place, seed: int) -> None:
+    random = Random(seed)
+    server = place.server()
+    await server.live()
+    enough = asyncio.Event()
+    async with asyncio.TaskGroup() as group:
+        for number in range(SESSIONS):
+            for _ in range(CLIENTS_OF_EACH):
+                client = place.client(f"s{number}", user_id=f"user{number}")
+                group.create_task(_talk_on(client, Random(random.random()), enough))
+        for number in range(KILLS):
+            await _kill_once(server, random, starting=number % ONE_IN == 0)
+        enough.set()
+    await place.keeps_all_promises(since=server.ready_at)
+    await _something_has_happened(place)
+
+
+async def _kill_once(server: Server, random: Random, *, starting: bool) -> None:
+    if starting:
+        await server.kill()
+        await server.begin_life()
+        await asyncio.sleep(random.uniform(*SECONDS_OF_STARTING))
+    else:
+        await asyncio.sleep(random.uniform(*SECONDS_OF_LIFE))
+    assert server.alive, server.said()
+    await server.kill()
+    await server.live()
+
+
+async def _talk_on(client: PatientClient, random: Random, enough: asyncio.Event) -> None:
+    await client.open_session()
+    while not enough.is_set():
+        await client.say(_message(client, random), form=random.choice(FORMS))
+
+
+def _message(client: PatientClient, random: Random) -> str:
+    """One to three steps of one to three calls, each with an amount of its own."""
+    amounts = iter(range(1, 10))
+    steps = [
+        " and ".join(
+            f"{random.choice(('pay', 'book'))} {next(amounts)}"
+            for _ in range(random.choice((1, 1, 2, 3)))
+        )
+        for _ in range(random.choice((1, 1, 2, 3)))
+    ]
+    return f"{' then '.join(steps)}, {client.name}/{len(client.talks)}"
+
+
+async def _something_has_happened(place: Place) -> None:
+    talks = [talk for client in place.clients for talk in client.talks]
+    broken_off = sum(len(talk.views) > 1 for talk in talks)
+    effects = Counter(effect.tool for effect in place.left_effects())
+    print(f"{len(talks)} turns, {broken_off} streams broken off, {dict(effects)}")
+    assert len(talks) > KILLS
+    assert broken_off > KILLS // 10
+    assert effects.keys() == {"pay", "book"}
