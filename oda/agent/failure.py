@@ -64,7 +64,8 @@ _NETWORK_WORDS = (
     "ReadError",
     "WriteError",
 )
-_STORE_ERRORS = frozenset({"OperationalError", "InterfaceError"})
+_STORE_ERRORS = frozenset({"OperationalError", "InterfaceError", "IntegrityError"})
+"""An id that is taken was stored by another node meanwhile: the next attempt finds it."""
 
 _EVENT_CODES: Mapping[str, tuple[str, bool]] = {
     "MALFORMED_FUNCTION_CALL": ("malformed_output", True),

@@ -24,9 +24,9 @@ from oda.agent import notices
 from oda.agent.history import History
 from oda.agent.limits import TurnLimits
 from oda.agent.manager import OdaAgentManager
-from oda.agent.oda_agent import CancelReceipt, OdaAgent
+from oda.agent.oda_agent import RECENT_EVENTS, CancelReceipt, OdaAgent
 from oda.agent.outcome import outcome_of
-from oda.agent.resume import close_for_good
+from oda.agent.resume import close_for_good, is_stored
 from oda.agent.sync import iterate
 from oda.agent.turn_plugin import SessionKey
 from oda.clock import Clock
@@ -208,6 +208,38 @@ class OdaSession:
         turn = await self._history().of_turn(invocation_id)
         return [event for event in turn.events if event.author != "user"] if turn else []
 
+    async def keep_message(
+        self,
+        message: Content,
+        *,
+        invocation_id: str,
+        state_delta: dict[str, Any] | None = None,
+    ) -> None:
+        """Store a turn's message unless it is stored; for whoever holds a place and cannot run it.
+
+        Raises:
+            SessionNotFoundError: it has been deleted meanwhile.
+            SessionBusyError: other nodes keep writing.
+        """
+        for _ in range(_WRITE_TRIES):
+            turn = await self._history().of_turn(invocation_id)
+            if turn is not None and is_stored(turn.events, message):
+                return
+            event = Event(
+                author="user",
+                invocation_id=invocation_id,
+                content=message,
+                actions=EventActions(state_delta=self._delta_of_turn(state_delta)),
+            )
+            try:
+                await self._append(
+                    turn.session if turn else await self._load(_WITHOUT_EVENTS), event
+                )
+            except StaleSessionError:
+                continue
+            return
+        raise _written_elsewhere()
+
     async def withdraw(self, invocation_id: str) -> None:
         """Close what a turn has left open that will not go on, questions to people included.
 
@@ -222,7 +254,7 @@ class OdaSession:
                 await history.append(turn.session, withdraw_questions(turn.events))
 
     def _history(self) -> History:
-        return History(self._service, self.key, self.agent().recent_events)
+        return History(self._service, self.key, RECENT_EVENTS)
 
     def agent(self, name: str | None = None) -> OdaAgent:
         """The session's agent of that name; None for the app's own.
@@ -468,13 +500,16 @@ class OdaSession:
                 actions=EventActions(state_delta=change),
             )
             try:
-                await self._service.append_event(stored, event)
+                await self._append(stored, event)
             except StaleSessionError:
                 continue
-            self.state.stored(change)
-            self.updated_at = stored.last_update_time
             return
         raise _written_elsewhere()
+
+    async def _append(self, stored: Session, event: Event) -> None:
+        await self._service.append_event(stored, event)
+        self.state.stored(event.actions.state_delta)
+        self.updated_at = stored.last_update_time
 
     def _take(self, stored: Session) -> None:
         self.state.reload(stored.state)

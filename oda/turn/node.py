@@ -128,8 +128,6 @@ class Node:
         log.warning("turn_taken_over", turn_id=turn.turn_id, recoveries=stored.recoveries)
         try:
             session = await runs.sessions.get(turn.app, turn.user_id, turn.session_id)
-            session.agent(turn.agent)
-            self._refuse_crash_loop(stored)
         except OdaError as error:
             await self._end(stored, broken(turn, error, runs.clock))
             return
@@ -146,17 +144,19 @@ class Node:
             last=stored.last,
             begun=stored.begun,
             claimed=running,
+            refused=self._crash_loop(stored),
         )
         if running:
             run.catch_up(await session.events_of_turn(turn.turn_id))
         runs.observer.recovered(turn)
         runs.start(run, session.reserve_again())
 
-    def _refuse_crash_loop(self, stored: StoredTurn) -> None:
-        if stored.recoveries > self._settings.max_recoveries:
-            raise CrashLoopError(
-                f"The process died {stored.recoveries} times while this turn was running."
-            )
+    def _crash_loop(self, stored: StoredTurn) -> CrashLoopError | None:
+        if stored.recoveries <= self._settings.max_recoveries:
+            return None
+        return CrashLoopError(
+            f"The process died {stored.recoveries} times while this turn was running."
+        )
 
     async def _end(self, stored: StoredTurn, outcome: TurnOutcome) -> None:
         live = self._runs.live_turn(stored.turn, stored.last)

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -10,6 +10,7 @@ from typing import Any
 from google.adk.agents._streaming_mode import StreamingMode
 from google.adk.agents.run_config import RunConfig
 from google.adk.events import Event
+from tenacity import AsyncRetrying, retry_if_exception, wait_exponential
 
 from oda.agent.failure import classify
 from oda.agent.limits import TurnLimits, exceeded_limit
@@ -17,7 +18,8 @@ from oda.agent.notices import RETRY_ATTEMPT, is_limit_notice
 from oda.agent.oda_agent import OdaAgent
 from oda.agent.outcome import TurnOutcome, outcome_of
 from oda.clock import Clock, utc
-from oda.errors import OwnershipLostError
+from oda.database.journal import may_pass
+from oda.errors import OdaError, OwnershipLostError, SessionNotFoundError
 from oda.session.fence import current_fence
 from oda.session.lane import Place
 from oda.session.oda_session import OdaSession
@@ -36,6 +38,7 @@ log = get_logger(__name__)
 _STREAMING = RunConfig(streaming_mode=StreamingMode.SSE)
 _WHOLE = RunConfig()
 _CLAIM_AGAIN_S = 0.1
+_KEEP_AGAIN_S = wait_exponential(multiplier=0.1, max=2.0)
 
 
 class TurnRun:
@@ -50,6 +53,7 @@ class TurnRun:
         first_question: What a person is asked before the turn may begin.
         events: Complete events of the turn since it last waited for a person.
         on_limit: What happens when the turn's limits are used up.
+        refused: Why it is not to run: when its time has come it ends as failed.
     """
 
     def __init__(
@@ -66,6 +70,7 @@ class TurnRun:
         first_question: dict[str, Any] | None,
         events: list[Event],
         on_limit: OnLimit,
+        refused: OdaError | None,
     ) -> None:
         self.live = live
         self.session = session
@@ -78,6 +83,7 @@ class TurnRun:
         self._first_question = first_question
         self._events = events
         self._on_limit = on_limit
+        self._refused = refused
         self._limit_notice: Event | None = None
         """Withheld until it is known what happens then."""
         self._agent: OdaAgent | None = None
@@ -154,7 +160,34 @@ class TurnRun:
         return self._claimed
 
     async def _run(self, place: Place) -> TurnOutcome:
+        """Run the turn; if it fails, its message is stored all the same."""
         current_fence.set(partial(self._store.hold, self.turn.turn_id))
+        try:
+            if self._refused is not None:
+                raise self._refused
+            outcome = await self._answer(place)
+        except OwnershipLostError:
+            raise
+        except Exception as error:
+            outcome = broken(self.turn, error, self._clock)
+        if outcome.status == "failed":
+            await self._keep_message()
+        return outcome
+
+    async def _keep_message(self) -> None:
+        """Store the message unless it is, however long the database is away."""
+        again = AsyncRetrying(
+            retry=retry_if_exception(may_pass), wait=_KEEP_AGAIN_S, sleep=self._clock.sleep
+        )
+        with suppress(SessionNotFoundError):
+            await again(
+                self.session.keep_message,
+                self._given.message,
+                invocation_id=self.turn.turn_id,
+                state_delta=self._given.state_delta,
+            )
+
+    async def _answer(self, place: Place) -> TurnOutcome:
         limits = self._limits()
         events = self.session.stream(
             self._given.message,

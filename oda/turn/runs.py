@@ -10,7 +10,7 @@ from google.adk.events import Event
 
 from oda.clock import Clock, utc
 from oda.database.database import Database
-from oda.errors import SessionNotFoundError
+from oda.errors import OdaError, SessionNotFoundError
 from oda.session.lane import Place
 from oda.session.manager import OdaSessionManager
 from oda.session.oda_session import OdaSession
@@ -94,6 +94,7 @@ class Runs:
         begun: bool = False,
         claimed: bool = False,
         first_question: dict[str, Any] | None = None,
+        refused: OdaError | None = None,
     ) -> TurnRun:
         """A run of a turn whose log has entries up to `last`; see `TurnRun`."""
         recorded = recorded or Recorded()
@@ -109,6 +110,7 @@ class Runs:
             first_question=first_question,
             events=recorded.events,
             on_limit=self.settings.turn.on_limit,
+            refused=refused,
         )
 
     def live_turn(self, turn: Turn, last: int, recorded: Recorded | None = None) -> LiveTurn:

@@ -78,6 +78,8 @@ class StoredTurn:
     reply: str
     finished_at: float | None
     """Epoch seconds."""
+    error: str | None = None
+    """Code and message of why it failed."""
 
     @property
     def session(self) -> SessionName:
@@ -175,7 +177,8 @@ def _messages_stored_once(world: World) -> Iterator[Fault]:
         stored_by_turn = {event.turn_id for event in history if event.is_message}
         for turn in _turns_of(world, name):
             if turn.turn_id not in stored_by_turn and turn.status != "cancelled":
-                yield Fault("G1", f"the message of {turn.turn_id} ({turn.status}) is not stored")
+                ending = f"{turn.status}, {turn.error}" if turn.error else turn.status
+                yield Fault("G1", f"the message of {turn.turn_id} ({ending}) is not stored")
     for talk in world.talks:
         said = [e for e in world.histories.get(talk.session, ()) if e.text == talk.message]
         for turn_id in talk.turn_ids:

@@ -2,9 +2,10 @@
 
 import asyncio
 import json
+import re
 import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -137,7 +138,17 @@ class Place:
             await engine.dispose()
         broken = [*late, *map(str, faults(world))]
         if broken:
-            raise AssertionError("\n".join([f"{len(broken)} broken promises:", *broken]))
+            raise AssertionError(
+                "\n".join([f"{len(broken)} broken promises:", *broken, *self._said_of(broken)])
+            )
+
+    def _said_of(self, broken: Sequence[str]) -> Iterator[str]:
+        """What the servers have said of the turns whose promises are broken."""
+        named = set(re.findall(r"turn_[0-9a-f]{32}", "\n".join(broken)))
+        for server in self.servers:
+            for line in server.said().splitlines():
+                if any(turn_id in line for turn_id in named):
+                    yield f"{server.url}: {line}"
 
     async def _histories(self, engine: AsyncEngine) -> dict[SessionName, Sequence[StoredEvent]]:
         service = DatabaseSessionService(db_engine=engine)
@@ -180,6 +191,7 @@ async def _turns(engine: AsyncEngine) -> list[StoredTurn]:
             status=row.status,
             reply=row.reply,
             finished_at=row.finished_at.timestamp() if row.finished_at else None,
+            error=row.error and f"{row.error['code']}: {row.error['message']}",
         )
         for row in rows
     ]
