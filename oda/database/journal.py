@@ -1,6 +1,7 @@
 """Group commit: what is written at the same time shares a transaction."""
 
 import asyncio
+import math
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
@@ -45,6 +46,8 @@ class Journal:
         self._wake = asyncio.Event()
         self._writer: asyncio.Task[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
+        self._due = math.inf
+        """When the timer rings; uvloop's handles do not say."""
         self._closed = False
 
     async def __aenter__(self) -> Self:
@@ -88,9 +91,11 @@ class Journal:
         if not quietly:
             entry.done.add_done_callback(_log_failure)
         loop = asyncio.get_running_loop()
-        if self._timer is None or self._timer.when() > loop.time() + within_s:
+        due = loop.time() + within_s
+        if due < self._due:
             self._stop_timer()
-            self._timer = loop.call_later(within_s, self._time_is_up)
+            self._due = due
+            self._timer = loop.call_at(due, self._time_is_up)
         return entry.done
 
     def hurry(self) -> None:
@@ -107,10 +112,10 @@ class Journal:
     def _stop_timer(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
-            self._timer = None
+            self._timer, self._due = None, math.inf
 
     def _time_is_up(self) -> None:
-        self._timer = None
+        self._timer, self._due = None, math.inf
         self._wake.set()
 
     async def _write_all(self) -> None:

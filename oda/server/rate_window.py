@@ -94,15 +94,23 @@ class RateWindow:
 
     async def _hit(self, key: str) -> float:
         passes = await self._store.limiter.hit(self._item, self._name, key)
-        return 0.0 if passes else await self._left(key)
+        return 0.0 if passes else max(_SHORTEST_WAIT_S, await self._left(key))
 
     async def _test(self, key: str) -> float:
         passes = await self._store.limiter.test(self._item, self._name, key)
         return 0.0 if passes else await self._left(key)
 
     async def _left(self, key: str) -> float:
+        """Seconds to wait, of a key that has too many hits.
+
+        In the millisecond in which a window begins, the library takes its end for now.
+        """
         stats = await self._store.limiter.get_window_stats(self._item, self._name, key)
-        return max(_SHORTEST_WAIT_S, stats.reset_time - time.time())
+        left = stats.reset_time - time.time()
+        if left > _SHORTEST_WAIT_S:
+            return left
+        await asyncio.sleep(_SHORTEST_WAIT_S)
+        return await self._test(key)
 
 
 def _redis_pool(url: str) -> "ConnectionPool":

@@ -1,11 +1,11 @@
 """One run of a turn in this process: from its place in the lane to the record of its end."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 from google.adk.agents._streaming_mode import StreamingMode
 from google.adk.agents.run_config import RunConfig
@@ -35,10 +35,13 @@ from oda.turn.submission import TurnInput
 
 log = get_logger(__name__)
 
+P = ParamSpec("P")
+T = TypeVar("T")
+
 _STREAMING = RunConfig(streaming_mode=StreamingMode.SSE)
 _WHOLE = RunConfig()
 _CLAIM_AGAIN_S = 0.1
-_KEEP_AGAIN_S = wait_exponential(multiplier=0.1, max=2.0)
+_AGAIN_S = wait_exponential(multiplier=0.1, max=2.0)
 
 
 class TurnRun:
@@ -146,23 +149,28 @@ class TurnRun:
             async with place:
                 if place.interrupted:
                     return TurnOutcome("cancelled", "")
-                if self._claimed or await self._claim():
-                    self._observer.started(self.turn)
-                    return await self._run(place)
+                if outcome := await self._run(place):
+                    return outcome
             await asyncio.sleep(_CLAIM_AGAIN_S)  # a turn on another node goes first
             place = self.session.reserve_again()
 
     async def _claim(self) -> bool:
         turn = started(self.turn, self._clock)
-        self._claimed = await self._store.claim(turn)
+        self._claimed = await self._when_the_database_is_there(self._store.claim, turn)
         if self._claimed:
             self.live.change(**turn.model_dump(include={"status", "attempts", "started_at"}))
         return self._claimed
 
-    async def _run(self, place: Place) -> TurnOutcome:
-        """Run the turn; if it fails, its message is stored all the same."""
+    async def _run(self, place: Place) -> TurnOutcome | None:
+        """Run the turn; None when one on another node goes first.
+
+        The message is stored whatever happens.
+        """
         current_fence.set(partial(self._store.hold, self.turn.turn_id))
         try:
+            if not self._claimed and not await self._claim():
+                return None
+            self._observer.started(self.turn)
             if self._refused is not None:
                 raise self._refused
             outcome = await self._answer(place)
@@ -175,17 +183,22 @@ class TurnRun:
         return outcome
 
     async def _keep_message(self) -> None:
-        """Store the message unless it is, however long the database is away."""
-        again = AsyncRetrying(
-            retry=retry_if_exception(may_pass), wait=_KEEP_AGAIN_S, sleep=self._clock.sleep
-        )
+        """Store the message unless it is stored."""
         with suppress(SessionNotFoundError):
-            await again(
+            await self._when_the_database_is_there(
                 self.session.keep_message,
                 self._given.message,
                 invocation_id=self.turn.turn_id,
                 state_delta=self._given.state_delta,
             )
+
+    async def _when_the_database_is_there(
+        self, work: Callable[P, Awaitable[T]], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        again = AsyncRetrying(
+            retry=retry_if_exception(may_pass), wait=_AGAIN_S, sleep=self._clock.sleep
+        )
+        return await again(work, *args, **kwargs)
 
     async def _answer(self, place: Place) -> TurnOutcome:
         limits = self._limits()

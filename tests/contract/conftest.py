@@ -1,14 +1,16 @@
-"""Every kind of store, empty, and a model."""
+"""Every kind of store, empty, a model, and both event loops that a server may run on."""
 
+import asyncio
 import os
 import uuid
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import psycopg
 import pytest
 import redis.asyncio
+import uvloop
 from sqlalchemy.engine import make_url
 
 from oda.database.database import Database, open_database
@@ -17,6 +19,16 @@ from oda.testing import ModelServer
 
 REDIS = os.environ.get("ODA_TEST_REDIS_URL", "redis://127.0.0.1:6379/0")
 REQUIRED = bool(os.environ.get("ODA_TEST_REQUIRE_SERVERS"))
+
+
+def pytest_asyncio_loop_factories(
+    item: pytest.Item,
+) -> Mapping[str, Callable[[], asyncio.AbstractEventLoop]]:
+    """Both loops for tests that ask for them, asyncio's own for all others."""
+    asked = item.get_closest_marker("asyncio")
+    if asked is None or "loop_factories" not in asked.kwargs:
+        return {"asyncio": asyncio.new_event_loop}
+    return {"asyncio": asyncio.new_event_loop, "uvloop": uvloop.new_event_loop}
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])

@@ -14,6 +14,8 @@ from oda.database.engine import database_engine
 from oda.database.journal import Journal, Operation, may_pass
 from oda.errors import AgentStateError
 
+pytestmark = pytest.mark.asyncio(loop_factories=["asyncio", "uvloop"])
+
 PATIENCE_S = 20.0
 MANY = 200
 
@@ -112,6 +114,11 @@ async def test_what_was_deferred_is_written_before_what_is_run_after_it(
     await journal.run(write(2))
     assert first.done()
     assert await numbers(engine) == [1, 2]
+
+
+async def test_a_deferred_write_waits_no_longer_than_the_least_patient(journal: Journal) -> None:
+    deferred = [journal.defer(write(n), within_s=s) for n, s in enumerate((3600.0, 0.0, 0.0, 60.0))]
+    assert await asyncio.gather(*deferred) == [0, 1, 2, 3]
 
 
 async def test_hurry_writes_what_was_deferred(journal: Journal, engine: AsyncEngine) -> None:

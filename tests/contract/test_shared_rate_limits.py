@@ -67,6 +67,17 @@ async def test_who_waits_as_long_as_redis_says_is_let_through(redis_url: str, us
 
 
 @pytest.mark.redis
+async def test_a_full_window_is_never_said_to_end_at_once(redis_url: str, user: str) -> None:
+    async with aclosing(RateStore(redis_url)) as store:
+        window = RateWindow("requests", 2, store)
+        for number in range(200):
+            began = time.time()
+            waits = [await window.hit(f"{user}-{number}") for _ in range(3)]
+            assert waits[:2] == [0, 0]
+            assert waits[2] >= 60 - (time.time() - began) - TOLERANCE_S
+
+
+@pytest.mark.redis
 async def test_servers_share_what_the_settings_name(
     redis_url: str, user: str, tmp_path: Path
 ) -> None:

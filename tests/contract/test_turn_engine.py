@@ -27,6 +27,8 @@ from tests.support.transcript import transcript
 from tests.support.turn_node import APP, USER, Plan, killed_node, node, submission
 from tests.support.turns import assert_whole
 
+pytestmark = pytest.mark.asyncio(loop_factories=["asyncio", "uvloop"])
+
 PATIENCE_S = 60.0
 SOON_S = 10.0
 SESSION = "s"
