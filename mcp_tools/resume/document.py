@@ -27,6 +27,8 @@ Section = Literal[
     "projects",
 ]
 SECTIONS: tuple[Section, ...] = get_args(Section)
+_LONGEST_VERSION = 18
+"""Digits; more is no count of edits."""
 
 
 class _Part(BaseModel):
@@ -230,7 +232,7 @@ class Resume(_Part):
     def version(self) -> int:
         """The number of edits so far; a version that is no number counts as none."""
         version = self.meta.version if self.meta else None
-        if isinstance(version, str) and version.isdecimal():
+        if isinstance(version, str) and version.isdecimal() and len(version) <= _LONGEST_VERSION:
             return int(version)
         return version if isinstance(version, int) else 0
 

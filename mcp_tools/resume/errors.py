@@ -11,7 +11,15 @@
     ├── InvalidValueError        the value has the wrong shape
     │   └── InvalidDateError     the value is not a date that a resume can hold
     ├── NothingToUndoError       no edit is left to undo
-    └── VersionConflictError     the document has changed since the caller read it
+    ├── VersionConflictError     the document has changed since the caller read it
+    └── ImportedFileError        a file cannot be made into a resume
+        ├── FileTooLargeError        the file, or the text in it, is larger than a resume
+        ├── UnknownFileTypeError     the file is of none of the accepted types
+        ├── BrokenFileError          the file is damaged, cut short or not what it says it is
+        ├── EncryptedFileError       the file opens only with a password
+        ├── UnsafeFileError          the file holds what no resume needs: macros, bombs, entities
+        ├── NothingFoundError        there is no text in the file, or nothing that a resume holds
+        └── ReaderMissingError       the libraries that read this type are not installed
 
 `code` is stable; `message(language)` is a sentence for the person who talks to the agent.
 """
@@ -171,4 +179,82 @@ class VersionConflictError(ResumeError):
         "zh": "简历已被修改：当前版本是 {actual}，而请求基于版本 {expected}，请重新读取后再试",
         "en": "The resume has changed: it is at version {actual}, the request expected "
         "{expected}; read it again first",
+    }
+
+
+class ImportedFileError(ResumeError):
+    """Base of what can be wrong with a file that is imported."""
+
+    code = "import_failed"
+
+
+class FileTooLargeError(ImportedFileError):
+    """Raised when a file, or the text in it, is larger than a resume can be."""
+
+    code = "file_too_large"
+    templates: ClassVar[Mapping[Language, str]] = {
+        "zh": "文件太大：{what}，请缩小后再试",
+        "en": "The file is too large: {what}; make it smaller and try again",
+    }
+
+
+class UnknownFileTypeError(ImportedFileError):
+    """Raised when the bytes are of none of the accepted types, whatever the file is called."""
+
+    code = "unknown_file_type"
+    templates: ClassVar[Mapping[Language, str]] = {
+        "zh": "不支持这种文件（{found}），请上传 PDF、DOCX、TXT、Markdown 或 JSON 文件",
+        "en": "This kind of file is not accepted ({found}); send a PDF, DOCX, TXT, Markdown "
+        "or JSON file",
+    }
+
+
+class BrokenFileError(ImportedFileError):
+    """Raised when a file is damaged, cut short, or takes too much to read."""
+
+    code = "broken_file"
+    templates: ClassVar[Mapping[Language, str]] = {
+        "zh": "无法读取这个 {format} 文件：{reason}，请重新导出后再试",
+        "en": "This {format} file cannot be read: {reason}; export it anew and try again",
+    }
+
+
+class EncryptedFileError(ImportedFileError):
+    """Raised when a file opens only with a password."""
+
+    code = "encrypted_file"
+    templates: ClassVar[Mapping[Language, str]] = {
+        "zh": "文件已加密，请去掉密码后再上传",
+        "en": "The file is encrypted; remove its password and try again",
+    }
+
+
+class UnsafeFileError(ImportedFileError):
+    """Raised when a file holds what no resume needs and what could do harm."""
+
+    code = "unsafe_file"
+    templates: ClassVar[Mapping[Language, str]] = {
+        "zh": "出于安全考虑，拒绝了这个文件：{reason}。请另存为普通的 DOCX 或 PDF 后再上传",
+        "en": "The file is refused for safety: {reason}; save it as a plain DOCX or PDF "
+        "and try again",
+    }
+
+
+class NothingFoundError(ImportedFileError):
+    """Raised when a file holds no text, or nothing that belongs in a resume."""
+
+    code = "nothing_found"
+    templates: ClassVar[Mapping[Language, str]] = {
+        "zh": "没有从文件中读到简历内容：{reason}",
+        "en": "No resume was found in the file: {reason}",
+    }
+
+
+class ReaderMissingError(ImportedFileError):
+    """Raised when the libraries that read a type of file are not installed."""
+
+    code = "reader_missing"
+    templates: ClassVar[Mapping[Language, str]] = {
+        "zh": "这台服务器还不能读取 {format} 文件，请管理员安装 oda[resume]",
+        "en": "This server cannot read {format} files yet: install oda[resume]",
     }

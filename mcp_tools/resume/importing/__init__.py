@@ -1,0 +1,80 @@
+"""Import of a resume from a file: PDF, DOCX, text, Markdown or JSON.
+
+The bytes say what kind of file it is. PDF and DOCX are read in a process of their own with limits;
+text is understood by rules, nothing is invented and what cannot be placed is named.
+"""
+
+import asyncio
+from dataclasses import dataclass
+
+from mcp_tools.resume.document import Resume
+from mcp_tools.resume.errors import FileTooLargeError, NothingFoundError
+from mcp_tools.resume.naming import load_resume
+
+from .apart import read_apart
+from .archive import check_docx
+from .json_file import json_resume
+from .lines import MAX_CHARACTERS, MAX_LINES, Line
+from .plain import text_lines
+from .sniffing import Format, sniff
+from .understanding import understand
+
+__all__ = ["MAX_BYTES", "Format", "Imported", "import_resume"]
+
+MAX_BYTES = 5 * 1024 * 1024
+
+
+@dataclass(frozen=True)
+class Imported:
+    """A resume from a file; `warnings` name what could not be placed, in the file's language."""
+
+    resume: Resume
+    format: Format
+    warnings: tuple[str, ...]
+
+
+async def import_resume(
+    content: bytes, *, filename: str | None = None, max_bytes: int = MAX_BYTES
+) -> Imported:
+    """Make a resume of a file's bytes.
+
+    Raises:
+        ImportedFileError: the file is too large, of another type, broken, encrypted, unsafe, or
+            holds no resume.
+        InvalidDocumentError: JSON that is no JSON Resume.
+    """
+    if len(content) > max_bytes:
+        megabytes = max_bytes / 1024 / 1024
+        raise FileTooLargeError(
+            what={"zh": f"上限为 {megabytes:g} MB", "en": f"the limit is {megabytes:g} MB"}
+        )
+    kind, text = await asyncio.to_thread(sniff, content, filename)
+    if kind == "json":
+        resume = await asyncio.to_thread(json_resume, text)
+        return Imported(resume, kind, ())
+    if kind in ("txt", "md"):
+        return await asyncio.to_thread(_from_text, text, kind)
+    if kind == "docx":
+        await asyncio.to_thread(check_docx, content)
+    return await asyncio.to_thread(_from_lines, await read_apart(content, kind), kind)
+
+
+def _from_text(text: str, kind: Format) -> Imported:
+    if len(text) > MAX_CHARACTERS or text.count("\n") > MAX_LINES:
+        raise FileTooLargeError(
+            what={"zh": "文字过多，不像简历", "en": "it has more text than any resume"}
+        )
+    return _from_lines(text_lines(text, markdown=kind == "md"), kind)
+
+
+def _from_lines(lines: list[Line], kind: Format) -> Imported:
+    understood = understand(lines)
+    resume = load_resume(understood.document)
+    if resume.is_empty:
+        raise NothingFoundError(
+            reason={
+                "zh": "没有认出姓名、经历、教育或技能",
+                "en": "no name, work, education or skills were recognised",
+            }
+        )
+    return Imported(resume, kind, understood.warnings)
