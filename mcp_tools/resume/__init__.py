@@ -1,6 +1,7 @@
 """The domain of resumes: a JSON Resume document, reading, editing and undoing. No I/O, no agent."""
 
 from .dates import DATE_PATTERN, MONTHS, is_present, iso_date, parse_date
+from .desk import Answer, HeldResume, ResumeDesk, described_by, refusal
 from .document import SECTIONS, JsonObject, Resume, Section, title_field
 from .edit import Action, Edited, check_version, edit, read
 from .errors import (
@@ -29,9 +30,11 @@ __all__ = [
     "MONTHS",
     "SECTIONS",
     "Action",
+    "Answer",
     "EditRecord",
     "Edited",
     "EntryNotFoundError",
+    "HeldResume",
     "InvalidActionError",
     "InvalidDateError",
     "InvalidDocumentError",
@@ -44,6 +47,7 @@ __all__ = [
     "Operation",
     "Path",
     "Resume",
+    "ResumeDesk",
     "ResumeError",
     "Section",
     "Undone",
@@ -52,6 +56,7 @@ __all__ = [
     "VersionConflictError",
     "apply_patch",
     "check_version",
+    "described_by",
     "diff",
     "edit",
     "field_kind",
@@ -62,6 +67,7 @@ __all__ = [
     "parse_date",
     "read",
     "record",
+    "refusal",
     "section_label",
     "title_field",
     "undo",

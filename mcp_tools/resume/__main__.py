@@ -1,0 +1,42 @@
+"""`python -m mcp_tools.resume`: serve the resumes of a folder over stdio or streamable HTTP."""
+
+import argparse
+import os
+import sys
+from pathlib import Path
+from typing import get_args
+
+from mcp_tools.resume.files import ResumeFiles
+from mcp_tools.resume.labels import Language
+from mcp_tools.resume.server import make_server
+
+FOLDER_VARIABLE = "RESUME_FOLDER"
+
+
+def main() -> int:
+    """Serve until the client leaves or the process is told to end."""
+    parser = argparse.ArgumentParser(prog="python -m mcp_tools.resume", description=__doc__)
+    parser.add_argument(
+        "--folder",
+        type=Path,
+        default=Path(os.environ.get(FOLDER_VARIABLE) or "resumes"),
+        help=f"where the resumes are (default: ${FOLDER_VARIABLE}, else resumes)",
+    )
+    parser.add_argument("--language", choices=get_args(Language), default="en", help="of errors")
+    parser.add_argument("--transport", choices=("stdio", "http"), default="stdio")
+    parser.add_argument("--host", default="127.0.0.1")
+    parser.add_argument("--port", type=int, default=8091, help="the path is /mcp")
+    options = parser.parse_args()
+    if options.folder.exists() and not options.folder.is_dir():
+        print(f"error: {options.folder} is not a folder", file=sys.stderr)
+        return 2
+    server = make_server(ResumeFiles(options.folder, language=options.language))
+    if options.transport == "stdio":
+        server.run()
+    else:
+        server.run(transport="streamable-http", host=options.host, port=options.port)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
