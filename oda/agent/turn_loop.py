@@ -127,6 +127,7 @@ class TurnLoop:
             tool_limits=self.tool_limits,
             message=message,
             state_delta=state_delta,
+            cancelled=lambda: self.cancelled,
         )
         with plugin.watch(self._history.key, self.scope):
             while not self.cancelled:

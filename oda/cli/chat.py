@@ -108,6 +108,8 @@ class _Talk:
 
     def _ended(self, ended: Ended) -> None:
         self.waits = False
+        for key, changed in ended.changes.items():
+            self._screen.changed(key, changed)
         if ended.turn.status == "waiting_input":
             self._note(ended.turn.turn_id, ended.turn.pending_input)
         else:

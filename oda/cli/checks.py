@@ -16,6 +16,7 @@ from oda.config.records import ModelRecord
 from oda.context import OdaContext
 from oda.database.database import open_database
 from oda.errors import AgentLoadError, ConfigurationError, OdaError
+from oda.server.agent_routes import load_routes
 from oda.session.services import open_services
 from oda.settings import Settings
 from oda.tools.mcp import McpStatus
@@ -118,6 +119,7 @@ def _agent(oda: OdaContext, name: str) -> Finding:
     try:
         definition = oda.definitions.get(name)
         oda.agents.policy(name)
+        load_routes(oda.definitions, name)
     except AgentLoadError as error:
         return Finding(
             "fail", f"agent {name}", error.message, "correct it; ODA_LOG_LEVEL=error shows where"

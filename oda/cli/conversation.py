@@ -2,23 +2,27 @@
 
 import asyncio
 import signal
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from types import FrameType
 from typing import Any, TypeAlias, cast
 
 from google.adk.events import Event
+from pydantic import JsonValue
 
+from oda.agent.document_app import DocumentApp
 from oda.agent.outcome import Outcome, TurnOutcome, outcome_of
 from oda.agent.sync import iterate
 from oda.cli.exit_code import ExitCode
 from oda.cli.screen import Screen
+from oda.cli.state_diff import Change, changes
 from oda.cli.terminal import end_process
 from oda.context import OdaContext
-from oda.errors import TurnNotFoundError
+from oda.errors import OdaError, TurnNotFoundError
 from oda.identity.principal import DEFAULT_USER
 from oda.message.content import Message, to_content
+from oda.message.storable import storable
 from oda.session.answers import Answer
 from oda.session.oda_session import OdaSession
 from oda.settings import Settings
@@ -39,6 +43,8 @@ class Ended:
 
     turn: Turn
     events: Sequence[Event]
+    changes: Mapping[str, Sequence[Change]]
+    """What it has changed in the app's documents, by their keys."""
 
     @property
     def outcome(self) -> TurnOutcome:
@@ -135,6 +141,7 @@ class Conversation:
         stop = asyncio.Event()
         events: list[Event] = []
         turn: Turn | None = None
+        before = self._documents()
         with _interrupts(lambda: self._loop.call_soon_threadsafe(stop.set)):
             for news in iterate(lambda: self._news(begin, stop), self._loop):
                 if isinstance(news, Turn):
@@ -146,9 +153,22 @@ class Conversation:
                     if not news.partial:
                         events.append(news)
         assert turn is not None
-        ended = Ended(turn, events)
+        after = self._documents()
+        changed = {key: changes(before[key], after[key]) for key in before if key in after}
+        ended = Ended(turn, events, changed)
         self._screen.end(ended.outcome)
         return ended
+
+    def _documents(self) -> dict[str, JsonValue]:
+        """The documents of the app as they are stored now; none while they cannot be read."""
+        app = self._oda.definitions.get(self._session.app_name).app
+        if not isinstance(app, DocumentApp):
+            return {}
+        try:
+            self._oda.call(self._session.refresh)
+        except OdaError:
+            return {}
+        return {key: storable(self._session.state.get(key)) for key in app.documents}
 
     async def _news(
         self, begin: Callable[[], Awaitable[Position]], stop: asyncio.Event

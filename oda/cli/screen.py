@@ -1,7 +1,7 @@
 """Shows a turn on a terminal, or in a pipe, while it runs."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from google.adk.events import Event
@@ -11,7 +11,9 @@ from rich.console import Console
 from oda.agent.notices import is_notice
 from oda.agent.outcome import TurnOutcome
 from oda.agent.resume import text_of
+from oda.cli.diff_view import view
 from oda.cli.narration import discards_partial, notes_of, one_line, printable, question_of
+from oda.cli.state_diff import Change
 
 
 class Screen:
@@ -52,6 +54,13 @@ class Screen:
     def waiting(self, asked: Mapping[str, Any]) -> None:
         """Show what a person is asked, who is not here to answer."""
         self.note(f"waits: {question_of(asked)}")
+
+    def changed(self, name: str, changes: Sequence[Change]) -> None:
+        """Show what has become of a document of the session, if anything has."""
+        if changes:
+            self.note(f"{one_line(name)}:")
+            for line in view(changes, self._notes):
+                self._notes.print(line, soft_wrap=True)
 
     def note(self, line: str) -> None:
         """Say something about the turn."""

@@ -1,10 +1,11 @@
 """The one ADK plugin around every tool call: recorded before it runs, answered whatever happens.
 
-A tool's exception becomes the model's answer, and what tools say becomes bounded, visible JSON
-without secrets before it reaches a model or a store.
+An app's hooks see each call and may refuse it. A tool's exception becomes the model's answer, and
+what tools say becomes bounded, visible JSON without secrets before it reaches a model or a store.
 """
 
 import asyncio
+from collections.abc import Sequence
 from typing import Any
 
 from google.adk.agents.invocation_context import InvocationContext
@@ -13,11 +14,13 @@ from google.adk.plugins.base_plugin import BasePlugin
 from google.adk.tools.base_tool import BaseTool
 from google.adk.tools.tool_context import ToolContext
 
+from oda.clock import Clock, SystemClock
 from oda.errors import FatalToolError
 from oda.message.redaction import redact
 from oda.message.storable import storable, storable_text
 from oda.secret_mask import secrets
 from oda.telemetry import get_logger
+from oda.tools.hooks import CANCELLED, HookedCalls, ToolHook
 from oda.tools.idempotency import call_key, enter_call, response_key
 from oda.tools.limits import ToolLimits
 from oda.tools.recording import Answer, current_recorder
@@ -29,14 +32,15 @@ log = get_logger(__name__)
 class Gate(BasePlugin):
     """A tool's exception is an answer to the model, unless it is a `FatalToolError`.
 
-    Holds no state, so that one instance serves a whole process; what it knows of the running
-    attempt comes from the current `CallRecorder`.
+    One instance serves any number of sessions; what it knows of the running attempt comes from the
+    current `CallRecorder`.
     """
 
     NAME = "oda_gate"
 
-    def __init__(self) -> None:
+    def __init__(self, hooks: Sequence[ToolHook] = (), *, clock: Clock | None = None) -> None:
         super().__init__(name=self.NAME)
+        self._hooks = HookedCalls(hooks, clock or SystemClock())
 
     async def before_tool_callback(
         self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: ToolContext
@@ -46,11 +50,23 @@ class Gate(BasePlugin):
         Raises:
             UnavailableError: the call cannot be recorded.
         """
-        recorder = current_recorder()
-        if recorder is None or await _is_held_back(tool, tool_args, tool_context):
+        if await _is_held_back(tool, tool_args, tool_context):
             enter_call(tool_context)
             return None
-        return await recorder.begin(tool, tool_context)
+        refusal = await self._hooks.begin(tool, tool_args, tool_context)
+        if refusal is not None:
+            return {"error": refusal, "status": "refused"}
+        recorder = current_recorder()
+        if recorder is None:
+            enter_call(tool_context)
+            return None
+        try:
+            return await recorder.begin(tool, tool_context)
+        except BaseException as error:
+            await self._hooks.end(
+                tool_context.session, call_key(tool_context), error=_reason(error)
+            )
+            raise
 
     async def on_tool_error_callback(
         self,
@@ -61,12 +77,22 @@ class Gate(BasePlugin):
         error: BaseException,
     ) -> Answer | None:
         recorder = current_recorder()
-        if recorder is not None:
-            recorder.ended(call_key(tool_context))
+        overdue = recorder and recorder.ended(call_key(tool_context))
+        answer = self._failed(tool, tool_context, error)
+        await self._hooks.end(
+            tool_context.session, call_key(tool_context), error=_reason(overdue or error)
+        )
+        return answer
+
+    def _failed(
+        self, tool: BaseTool, tool_context: ToolContext, error: BaseException
+    ) -> Answer | None:
+        """Record it; what the model is told, if the turn goes on."""
+        recorder = current_recorder()
         if isinstance(error, asyncio.CancelledError) or (recorder and recorder.failure):
             return None
         answer = {
-            "error": redact(str(error)) or "no reason given",
+            "error": _reason(error),
             "error_type": type(error).__name__,
         }
         if recorder is not None:
@@ -95,6 +121,7 @@ class Gate(BasePlugin):
         """
         if recorder := current_recorder():
             recorder.returned(call_key(tool_context), tool, tool_context, result)
+        await self._hooks.end(tool_context.session, call_key(tool_context), result=result)
         if isinstance(result, dict) and not all(isinstance(key, str) for key in result):
             return _answer(result)
         return None
@@ -127,9 +154,45 @@ class Gate(BasePlugin):
                 response.response = presentable(
                     _answer(response.response), max_chars=limit, mask=secrets.mask
                 )
-                if recorder and response.id:
+                if response.id:
                     key = response_key(event.invocation_id, response.id)
-                    recorder.answered(key, response.response)
+                    await self._hooks.end(invocation_context.session, key, result=response.response)
+                    if recorder:
+                        recorder.answered(key, response.response)
+
+    async def on_run_error_callback(
+        self, *, invocation_context: InvocationContext, error: BaseException
+    ) -> None:
+        await self._hooks.end_run(
+            invocation_context.session, invocation_context.invocation_id, error=_reason(error)
+        )
+
+    async def after_run_callback(self, *, invocation_context: InvocationContext) -> None:
+        await self._hooks.end_run(
+            invocation_context.session,
+            invocation_context.invocation_id,
+            error="the call has no result",
+        )
+
+
+class ToolHooks(Gate):
+    """The gate of an app that has hooks: `App(..., plugins=[..., ToolHooks([MyHook()])])`.
+
+    List it behind the app's other plugins, which may answer a call or a tool's error themselves.
+
+    Args:
+        hooks: Asked in this order before a call, told in the opposite order after it.
+        clock: Tells when a call begins and ends; by default the system's.
+    """
+
+    def __init__(self, hooks: Sequence[ToolHook], *, clock: Clock | None = None) -> None:
+        super().__init__(hooks, clock=clock)
+
+
+def _reason(error: BaseException) -> str:
+    if isinstance(error, asyncio.CancelledError):
+        return CANCELLED
+    return redact(str(error)) or "no reason given"
 
 
 async def _is_held_back(

@@ -49,9 +49,12 @@ class CallRecorder:
     limits: ToolLimits = field(default_factory=ToolLimits)
     cut_off: Callable[[Exception], None] | None = None
     """Ends the attempt when a call takes too long; ADK gives no way to end the call alone."""
+    interrupted: Callable[[], bool] = lambda: False
+    """Whether the turn has been cancelled."""
     failure: Exception | None = None
     """Why a call could not be recorded: the attempt fails with it, whatever ADK makes of it."""
     _deadlines: dict[CallKey, asyncio.TimerHandle] = field(default_factory=dict)
+    _overdue: dict[CallKey, Exception] = field(default_factory=dict)
     _running: dict[CallKey, str | None] = field(default_factory=dict)
     """Recorded calls without an end, with the error answer of those that have failed."""
 
@@ -112,21 +115,26 @@ class CallRecorder:
         if self.ledger is not None and key in self._running and self._running.pop(key) is None:
             self.ledger.finish(key, self._told(answer))
 
-    def ended(self, key: CallKey) -> None:
-        """The tool does not run any more."""
+    def ended(self, key: CallKey) -> Exception | None:
+        """The tool does not run any more. Returns why, if it has taken longer than its limit."""
         if deadline := self._deadlines.pop(key, None):
             deadline.cancel()
+        return self._overdue.pop(key, None)
 
     def _limit_time(self, key: CallKey, tool: BaseTool) -> None:
         limit = self.limits.timeout_s
-        if limit is None or self.cut_off is None:
+        if limit is None or (cut_off := self.cut_off) is None:
             return
         error = ToolTimeoutError(
             f"The tool {tool.name!r} took longer than its limit of {limit:g} s.",
             remedy="make it quicker, or raise ODA_TOOLS__TIMEOUT_S",
         )
-        loop = asyncio.get_running_loop()
-        self._deadlines[key] = loop.call_later(limit, self.cut_off, error)
+
+        def expire() -> None:
+            self._overdue[key] = error
+            cut_off(error)
+
+        self._deadlines[key] = asyncio.get_running_loop().call_later(limit, expire)
 
     def _told(self, result: Any) -> str | None:
         """A result as JSON; None when it is not to be kept."""

@@ -26,6 +26,29 @@ def sleep() -> None:
 root_agent = LlmAgent(name="sleeper", model=configured_model(), tools=[sleep])
 """
 
+KEEPER = """
+from google.adk.agents import LlmAgent
+from google.adk.tools import ToolContext
+
+from oda import DocumentApp, configured_model
+
+
+def write(name: str, city: str, tool_context: ToolContext) -> str:
+    \"\"\"Write the card, and a note that nobody has to see.\"\"\"
+    tool_context.state["card"] = {"name": name, "places": [{"city": city}]}
+    tool_context.state["note"] = "secret"
+    return "written"
+
+
+root_agent = LlmAgent(name="keeper", model=configured_model(), tools=[write])
+app = DocumentApp(name="keeper", root_agent=root_agent, documents=("card", "other"))
+"""
+
+
+def writes(name: str, city: str) -> list[Step]:
+    call = Call(name="write", args={"name": name, "city": city})
+    return [ToolCalls(calls=(call,)), Text(text="Done.")]
+
 
 async def test_two_refusals_are_shown_as_retries_and_then_the_answer(tmp_path: Path) -> None:
     async with ModelServer([Error(status=429, times=2), Text(text="Hello, Anna.")]) as model:
@@ -181,3 +204,57 @@ async def test_a_message_that_is_refused_does_not_end_the_chat(tmp_path: Path) -
     assert answer == "You said: one"
     assert refusal.startswith("error: You have used up your limit of 1 model call")
     assert ended.code == 1
+
+
+async def test_what_a_turn_has_changed_in_a_document_is_shown_after_it(tmp_path: Path) -> None:
+    script = [*writes("Anna", "Rome"), *writes("Eva", "Rome"), Text(text="Nothing to do.")]
+    async with ModelServer(script) as model:
+        home = Home(tmp_path, model=model)
+        home.write("agents/keeper/agent.py", KEEPER)
+        ended = await home.run("chat", "keeper", "--session", "s1", stdin="one\ntwo\nthree\n")
+    assert [line for line in ended.stdout.splitlines() if line[:1] not in "→←"] == [
+        "Done.",
+        "card:",
+        "+ name: Anna",
+        "+ places[0]",
+        "+   city: Rome",
+        "Done.",
+        "card:",
+        "~ name: Anna -> Eva",
+        "Nothing to do.",
+    ]
+
+
+async def test_only_the_answer_of_a_run_goes_to_stdout(tmp_path: Path) -> None:
+    async with ModelServer(writes("Anna", "Rome")) as model:
+        home = Home(tmp_path, model=model)
+        home.write("agents/keeper/agent.py", KEEPER)
+        ended = await home.run("run", "keeper", "write")
+    assert ended.stdout == "Done.\n"
+    assert "Anna ->" not in ended.stderr and "card:" not in ended.stderr
+
+
+async def test_on_a_terminal_a_document_changes_in_colour(tmp_path: Path) -> None:
+    async with ModelServer([*writes("Anna", "Rome"), *writes("Eva", "Oslo")]) as model:
+        home = Home(tmp_path, model=model)
+        home.write("agents/keeper/agent.py", KEEPER)
+        async with home.terminal("chat", "keeper") as terminal:
+            await terminal.shows("> ")
+            terminal.type("one\r")
+            await terminal.shows("\x1b[32m+ name: Anna\x1b[0m")
+            await terminal.shows("> ", times=2)
+            terminal.type("two\r")
+            await terminal.shows("\x1b[31mAnna\x1b[0m -> \x1b[32mEva\x1b[0m")
+            await terminal.shows("\x1b[31m- places[0]\x1b[0m")
+            await terminal.shows("\x1b[32m+   city: Oslo\x1b[0m")
+
+
+async def test_there_is_no_colour_for_who_wants_none(tmp_path: Path) -> None:
+    async with ModelServer(writes("Anna", "Rome")) as model:
+        home = Home(tmp_path, model=model, variables={"NO_COLOR": "1"})
+        home.write("agents/keeper/agent.py", KEEPER)
+        async with home.terminal("chat", "keeper") as terminal:
+            await terminal.shows("> ")
+            terminal.type("one\r")
+            await terminal.shows("+   city: Rome")
+            assert "\x1b[3" not in terminal.text
