@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from oda.agent.document_app import DocumentApp as DocumentApp
     from oda.agent.limits import TurnLimits as TurnLimits
     from oda.agent.manager import OdaAgentManager as OdaAgentManager
     from oda.agent.model.configured import configured_model as configured_model
@@ -21,12 +22,21 @@ if TYPE_CHECKING:
     from oda.session.manager import OdaSessionManager as OdaSessionManager
     from oda.session.oda_session import OdaSession as OdaSession
     from oda.settings import Settings as Settings
+    from oda.tools.gate import ToolHooks as ToolHooks
+    from oda.tools.hooks import InterruptCheck as InterruptCheck
+    from oda.tools.hooks import LogToolCalls as LogToolCalls
+    from oda.tools.hooks import ToolCallContext as ToolCallContext
+    from oda.tools.hooks import ToolHook as ToolHook
     from oda.tools.idempotency import idempotency_key as idempotency_key
     from oda.tools.idempotency import idempotent as idempotent
     from oda.tools.mcp import mcp_toolset as mcp_toolset
+    from oda.turn.record import Turn as Turn
 
 _HOMES = {
+    "DocumentApp": "oda.agent.document_app",
     "FatalToolError": "oda.errors",
+    "InterruptCheck": "oda.tools.hooks",
+    "LogToolCalls": "oda.tools.hooks",
     "OdaAgent": "oda.agent.oda_agent",
     "OdaAgentManager": "oda.agent.manager",
     "OdaContext": "oda.context",
@@ -37,6 +47,10 @@ _HOMES = {
     "RetryPolicy": "oda.agent.retry",
     "Runner": "oda.agent.runner",
     "Settings": "oda.settings",
+    "Turn": "oda.turn.record",
+    "ToolCallContext": "oda.tools.hooks",
+    "ToolHook": "oda.tools.hooks",
+    "ToolHooks": "oda.tools.gate",
     "TurnLimits": "oda.agent.limits",
     "configured_model": "oda.agent.model.configured",
     "idempotency_key": "oda.tools.idempotency",

@@ -18,7 +18,7 @@ from oda.agent import replay, resume
 from oda.agent.adk_roots import takes_invocation_id
 from oda.agent.agent_tree import speaks_for
 from oda.agent.failure import ModelReportedError, NoContentError
-from oda.agent.history import History, StoredTurn
+from oda.agent.history import History, StoredTurn, keeps_one_summary
 from oda.agent.threads import sync_tools_in_threads
 from oda.agent.turn_scope import TurnScope
 from oda.errors import TurnNotFoundError
@@ -55,6 +55,8 @@ class Work:
     message: Content | None
     """None when the turn's message is known to be stored."""
     state_delta: dict[str, Any] | None
+    cancelled: Callable[[], bool]
+    """Whether somebody has cancelled the turn."""
 
 
 class Attempt:
@@ -65,7 +67,9 @@ class Attempt:
         self._resuming = resuming
         self._last: Event | None = None
         self._reported: Event | None = None
-        self._recorder = CallRecorder(work.history.key, work.scope.ledger, work.tool_limits)
+        self._recorder = CallRecorder(
+            work.history.key, work.scope.ledger, work.tool_limits, interrupted=work.cancelled
+        )
         self.partial_text = False
         """Whether text has been shown that no complete event has followed yet."""
 
@@ -99,7 +103,8 @@ class Attempt:
             recording(self._recorder),
             self._true_failure(),
         ):
-            async with aclosing(self._start(turn)) as run:
+            config = await self._config(turn)
+            async with aclosing(self._start(turn, config)) as run:
                 async for event in run:
                     if self._note(event):
                         yield event
@@ -182,7 +187,7 @@ class Attempt:
             self._work.scope.ledger.lose(key)
         warn_of_unknown_outcome(call.call.name or "", key, self._work.history.key)
 
-    def _start(self, turn: StoredTurn | None) -> AsyncGenerator[Event, None]:
+    def _start(self, turn: StoredTurn | None, config: RunConfig) -> AsyncGenerator[Event, None]:
         """Run ADK on the turn."""
         work, root = self._work, self._work.runner.agent
         message = self._to_send(turn)
@@ -195,19 +200,26 @@ class Attempt:
             else None,
             new_message=message,
             state_delta=work.state_delta if message is not None else None,
-            run_config=self._config(turn),
+            run_config=config,
         )
 
-    def _config(self, turn: StoredTurn | None) -> RunConfig:
+    async def _config(self, turn: StoredTurn | None) -> RunConfig:
         """The caller's configuration with a window in which the turn is whole."""
         config = self._work.run_config
         update: dict[str, Any] = {}
-        window = turn.window if turn is not None else self._work.history.recent_events
-        if window is not None and config.get_session_config is None:
+        if config.get_session_config is None and (window := await self._window(turn)):
             update["get_session_config"] = GetSessionConfig(num_recent_events=window)
         if config.telemetry is None:
             update["telemetry"] = _telemetry()
         return config.model_copy(update=update)
+
+    async def _window(self, turn: StoredTurn | None) -> int | None:
+        """How many recent events hold the turn, and all that no summary tells; None for all."""
+        history = self._work.history
+        window = turn.window if turn is not None else history.recent_events
+        if window is None or not keeps_one_summary(self._work.runner):
+            return window
+        return await history.back_to_summary(window)
 
     def _note(self, event: Event) -> bool:
         """Take an event into account; whether it may be passed on."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,9 @@ from oda.telemetry import experimental_on_purpose, get_logger
 from oda.tools.idempotency import idempotent
 
 log = get_logger(__name__)
+
+_ROUTES = "routes"
+"""Module of an agent's folder, and the function in it, that make its HTTP routes."""
 
 
 @dataclass(frozen=True)
@@ -107,6 +111,25 @@ class Definitions:
         except AgentLoadError as error:
             return error
 
+    def routes(self, name: str) -> Callable[[], object] | None:
+        """The function `routes` of the agent's `routes.py`; None when it brings no such file.
+
+        Raises:
+            AgentNotFoundError: there is no such agent.
+            AgentLoadError: the agent, or the file, fails or has no such function.
+        """
+        self.get(name)
+        if not (Path(self._loader.agents_dir) / name / f"{_ROUTES}.py").is_file():
+            return None
+        try:
+            found = getattr(import_module(f"{name}.{_ROUTES}"), _ROUTES, None)
+        except Exception as error:
+            raise broken_routes(name, f"{type(error).__name__}: {error}") from error
+        if not callable(found):
+            raise broken_routes(name, f"{_ROUTES}.py has no function {_ROUTES!r}")
+        function: Callable[[], object] = found
+        return function
+
     def _load(self, name: str) -> App:
         if name not in self.names():
             raise AgentNotFoundError(
@@ -144,6 +167,14 @@ class Definitions:
         if not update or not isinstance(root, BaseAgent):
             return app
         return app.model_copy(update={"root_agent": root.clone(update=update)})
+
+
+def broken_routes(name: str, reason: str) -> AgentLoadError:
+    """The error of an agent whose HTTP routes cannot be served; the agent itself can be used."""
+    return AgentLoadError(
+        f"The routes of the agent {name!r} cannot be loaded: {reason}",
+        remedy="run `oda doctor` for details",
+    )
 
 
 def _llm_agents(node: object, seen: set[int] | None = None) -> Iterator[LlmAgent]:

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from google.adk.events import Event
+from google.adk.runners import Runner
 from google.adk.sessions import Session
 from google.adk.sessions.base_session_service import BaseSessionService, GetSessionConfig
 
@@ -54,6 +55,20 @@ class History:
                 return StoredTurn(session, turn, max(window, needed))
             window *= 2
 
+    async def back_to_summary(self, window: int) -> int:
+        """How many recent events, at least `window`, hold all that the latest summary leaves out.
+
+        A summary is an event that ADK's compaction has stored. Where it is made regularly, it lies
+        inside of the window.
+        """
+        while True:
+            session = await self.load(window)
+            if session is None or len(session.events) < window:
+                return window
+            if _reach_back_to_summary(session.events):
+                return window + _WINDOW_MARGIN
+            window *= 2
+
     async def load(self, window: int | None) -> Session | None:
         """The session with its `window` most recent events, or all of them."""
         app_name, user_id, session_id = self.key
@@ -68,3 +83,23 @@ class History:
         """Store events in order."""
         for event in events:
             await self._service.append_event(session, event)
+
+
+def keeps_one_summary(runner: Runner) -> bool:
+    """Whether ADK's compaction makes one running summary, which tells all that is older than it."""
+    config = runner.app and runner.app.events_compaction_config
+    return bool(config and config.token_threshold and config.compaction_interval is None)
+
+
+def piles_up_summaries(runner: Runner) -> bool:
+    """Whether ADK's compaction makes one summary after the other, for which all must be loaded."""
+    config = runner.app and runner.app.events_compaction_config
+    return bool(config and config.compaction_interval is not None)
+
+
+def _reach_back_to_summary(events: Sequence[Event]) -> bool:
+    """Whether the events that follow on what a summary tells begin inside of a window."""
+    for event in reversed(events):
+        if (summary := event.actions.compaction) and summary.end_timestamp is not None:
+            return events[0].timestamp <= summary.end_timestamp
+    return False

@@ -9,6 +9,7 @@ from google.adk.agents.run_config import RunConfig
 from google.adk.events import Event
 from google.adk.runners import Runner as AdkRunner
 
+from oda.agent.history import piles_up_summaries
 from oda.agent.limits import TurnLimits
 from oda.agent.retry import RetryPolicy
 from oda.agent.runner import attempt_of
@@ -59,7 +60,8 @@ class OdaAgent:
         max_retries: Retries after a turn's first attempt, when no `policy` is given.
         policy: When to retry and how long to wait.
         limits: What one turn may use up.
-        recent_events: How many stored events a turn loads; None for all.
+        recent_events: How many stored events a turn loads, more where ADK's compaction has left
+            more; None for all.
         tool_limits: What a tool call may take.
         ledger: Where tool calls are recorded, so that after a crash it is known what has run.
         clock: Time and sleep, replaceable in tests.
@@ -89,7 +91,7 @@ class OdaAgent:
         self.session_id = session_id
         self.policy = policy or RetryPolicy(max_retries=max_retries)
         self.limits = limits or TurnLimits()
-        self.recent_events = None if _summarises(runner) else recent_events
+        self.recent_events = None if piles_up_summaries(runner) else recent_events
         self._tool_limits = tool_limits or ToolLimits()
         self._ledger = ledger
         self._clock = clock or SystemClock()
@@ -286,8 +288,3 @@ class OdaAgent:
                 f"A turn is running in session {self.session_id!r}.",
                 remedy="wait for its end, or cancel it",
             )
-
-
-def _summarises(runner: AdkRunner) -> bool:
-    """A summary made by ADK's compaction may lie before any window, so all is loaded."""
-    return bool(runner.app and runner.app.events_compaction_config)

@@ -6,7 +6,7 @@ from fastapi import Depends, Header
 from fastapi.requests import HTTPConnection
 
 from oda.context import OdaContext
-from oda.identity.principal import Principal
+from oda.identity.principal import Principal, current_principal
 from oda.server.auth import principal_of
 
 
@@ -37,6 +37,16 @@ def _user(
     """The principal's user: `AuthMiddleware` has judged the header, which is here as its
     description."""
     return principal.user_id
+
+
+def turns_at_once(oda: OdaContext) -> int | None:
+    """Most unfinished turns of who asks now; None where nobody has to prove who they are.
+
+    Nobody else can be held to a share of the service.
+    """
+    principal = current_principal.get()
+    proven = principal is not None and principal.proven
+    return oda.settings.limits.turns_at_once if proven else None
 
 
 Context = Annotated[OdaContext, Depends(_context)]

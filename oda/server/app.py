@@ -12,7 +12,7 @@ from oda.clock import SystemClock
 from oda.context import OdaContext
 from oda.identity.audit import AuditLog
 from oda.identity.authenticator import open_authenticator
-from oda.server import health, problems, v1
+from oda.server import agent_routes, health, problems, v1
 from oda.server.adk_routes import first_segments, open_adk_app
 from oda.server.guard import is_loopback
 from oda.server.metrics import Metrics
@@ -55,6 +55,7 @@ def create_app(settings: Settings, *, dev_ui: bool = True, host: str = "127.0.0.
                 app.state.oda = oda
                 app.state.adk_segments = first_segments(adk)
                 app.state.adk = adk
+                await agent_routes.mount(app, oda.definitions)
                 yield
 
     app = DocumentedAPI(
@@ -68,6 +69,8 @@ def create_app(settings: Settings, *, dev_ui: bool = True, host: str = "127.0.0.
         middleware=perimeter(settings, host=host, metrics=metrics, rates=rates),
     )
     app.state.metrics = metrics
+    app.state.agent_routes = {}
+    app.state.broken_routes = {}
     app.state.sockets = Sockets(settings.limits.sockets)
     app.include_router(v1.router)
     app.include_router(health.router)

@@ -18,6 +18,10 @@ _LOCKED: Mapping[str, str] = {
     "Content-Security-Policy": "sandbox; default-src 'none'",
     "Cache-Control": "private, no-store",
 }
+_SHOWN = (
+    "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; font-src data:; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
 _MEDIA_TYPE = re.compile(
     r'[\w.+-]{1,127}/[\w.+-]{1,127}(; ?[\w-]+=("[\w.+-]{1,127}"|[\w.+-]{1,127}))*', re.ASCII
 )
@@ -27,7 +31,20 @@ _ARTIFACT_OF_ADK = re.compile(r"/apps/[^/]+/users/[^/]+/sessions/[^/]+/artifacts
 
 def download_headers(name: str) -> dict[str, str]:
     """The headers of a download that is to be saved under the last part of `name`."""
-    return {**_LOCKED, "Content-Disposition": _attachment(name)}
+    return {**_LOCKED, "Content-Disposition": _disposition("attachment", name)}
+
+
+def page_headers(name: str) -> dict[str, str]:
+    """The headers of an HTML page that somebody made and that a browser may show.
+
+    It has styles and pictures of its own, no scripts, no forms and nothing from elsewhere, and
+    stands in an origin of its own.
+
+    Args:
+        name: The file name under which it is saved.
+    """
+    disposition = _disposition("inline", name)
+    return {**_LOCKED, "Content-Security-Policy": _SHOWN, "Content-Disposition": disposition}
 
 
 def is_media_type(text: str) -> bool:
@@ -60,10 +77,10 @@ class LockedArtifacts:
         await self._app(scope, receive, send_locked)
 
 
-def _attachment(name: str) -> str:
+def _disposition(how: str, name: str) -> str:
     """RFC 6266, with a plain name for old clients."""
     file_name = _NOT_IN_A_FILE_NAME.sub("_", name.rpartition("/")[2].removeprefix("user:"))
     file_name = file_name.strip(". ") or "artifact"
     plain = unicodedata.normalize("NFKD", file_name).encode("ascii", "ignore").decode()
     plain = plain.strip(". ") or "artifact"
-    return f"attachment; filename=\"{plain}\"; filename*=UTF-8''{quote(file_name, safe='')}"
+    return f"{how}; filename=\"{plain}\"; filename*=UTF-8''{quote(file_name, safe='')}"

@@ -4,6 +4,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from fastapi import FastAPI
+from fastapi.openapi.models import HTTPBearer
+from fastapi.security.base import SecurityBase
 
 from oda.server.problems import MEDIA_TYPE, Problem
 
@@ -24,6 +26,7 @@ _WHY: Mapping[int, str] = {
     429: "Too much at once",
     431: "The path and the headers are too large",
     500: "The server's own fault",
+    501: "Not installed here",
     503: "A part cannot be reached",
 }
 _HEADERS: Mapping[str, dict[str, Any]] = {
@@ -66,6 +69,20 @@ def problems(*statuses: int) -> Responses:
         }
         for status in statuses
     }
+
+
+problem_responses = problems
+"""The same, under a name that is no module's."""
+
+
+class Bearer(SecurityBase):
+    """Describes the credential; `AuthMiddleware` has checked it."""
+
+    model = HTTPBearer(description="An API key or a JWT; not needed where no key is configured.")
+    scheme_name = "bearer"
+
+    async def __call__(self) -> None:
+        """Nothing is left to do."""
 
 
 AT_THE_DOOR = problems(400, 403, 408, 413, 429, 431, 500)

@@ -9,7 +9,7 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError, WebSocketRequestValidationError
 from fastapi.responses import JSONResponse, Response
 from fastapi.routing import iter_route_contexts
-from pydantic import BaseModel
+from pydantic import BaseModel, ConfigDict
 from sqlalchemy.exc import SQLAlchemyError
 from starlette.exceptions import HTTPException
 from starlette.requests import HTTPConnection
@@ -31,7 +31,7 @@ from oda.errors import (
     UnauthenticatedError,
     UnavailableError,
 )
-from oda.message.storable import storable_text
+from oda.message.storable import storable, storable_text
 from oda.server.route_template import route_template
 from oda.server.trace import trace_id_of
 from oda.telemetry import get_logger
@@ -79,8 +79,37 @@ _CODES: Mapping[int, str] = {
 }
 
 
+class Refusal(OdaError):
+    """What a route refuses, with a problem of its own.
+
+    Args:
+        status: 4xx or 5xx.
+        code: Stable, as `version_conflict`; by default that of the status.
+        errors: `{field, message}` of each wrong field.
+        details: More members of the problem, as JSON.
+    """
+
+    def __init__(
+        self,
+        status: int,
+        message: str,
+        *,
+        code: str | None = None,
+        remedy: str | None = None,
+        errors: Sequence[dict[str, Any]] | None = None,
+        details: Mapping[str, Any] | None = None,
+    ) -> None:
+        super().__init__(message, remedy=remedy)
+        self.status = status
+        self.told_code = code
+        self.errors = errors
+        self.details = dict(details or {})
+
+
 class Problem(BaseModel):
-    """The body of every error."""
+    """The body of every error; a kind of problem may have more members."""
+
+    model_config = ConfigDict(extra="allow")
 
     type: str
     """`/problems/<code with dashes>`"""
@@ -132,6 +161,8 @@ def problem(
 
 def problem_of(connection: HTTPConnection, error: Exception) -> Problem:
     """What a client is told about an error; what is the server's own fault is logged."""
+    if isinstance(error, Refusal):
+        return _of_refusal(connection, error)
     if isinstance(error, OdaError):
         return _of_oda(connection, error)
     if isinstance(error, WrongFields):
@@ -185,6 +216,8 @@ def install(app: FastAPI) -> None:
 
 def status_of(error: Exception) -> int:
     """The HTTP status that tells the error."""
+    if isinstance(error, Refusal):
+        return error.status
     if isinstance(error, SQLAlchemyError):
         return 503
     if isinstance(error, WrongFields):
@@ -224,6 +257,12 @@ def _of_oda(connection: HTTPConnection, error: OdaError) -> Problem:
         retryable=error.retryable,
         retry_after_s=getattr(error, "retry_after_s", None),
     )
+
+
+def _of_refusal(connection: HTTPConnection, error: Refusal) -> Problem:
+    errors = None if error.errors is None else storable(list(error.errors))
+    told = problem(connection, error.status, str(error), code=error.told_code, errors=errors)
+    return told.model_copy(update=storable(error.details))
 
 
 def _of_fields(connection: HTTPConnection, error: WrongFields) -> Problem:

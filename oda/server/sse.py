@@ -1,6 +1,6 @@
-"""A turn's log as server-sent events."""
+"""Server-sent events: a turn's log, or whatever else is told piece by piece."""
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 
 from starlette.responses import StreamingResponse
 
@@ -14,16 +14,23 @@ def event_stream(
     oda: OdaContext, turn_id: str, *, after: int, view: View, headers: Mapping[str, str]
 ) -> StreamingResponse:
     """Stream a turn's log from after the entry numbered `after`; see `turn_frames`."""
+    return sse_response(turn_frames(oda.turns, turn_id, after, view), headers)
+
+
+def sse_response(
+    frames: AsyncIterator[Sequence[Frame]], headers: Mapping[str, str]
+) -> StreamingResponse:
+    """Stream frames as they come; no frame at all is sent as a heartbeat."""
     return StreamingResponse(
-        _encoded(oda, turn_id, after, view),
+        _encoded(frames),
         media_type="text/event-stream",
         headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no", **headers},
     )
 
 
-async def _encoded(oda: OdaContext, turn_id: str, after: int, view: View) -> AsyncIterator[bytes]:
-    async for frames in turn_frames(oda.turns, turn_id, after, view):
-        yield b"".join(map(encode, frames)) or _HEARTBEAT
+async def _encoded(frames: AsyncIterator[Sequence[Frame]]) -> AsyncIterator[bytes]:
+    async for some in frames:
+        yield b"".join(map(encode, some)) or _HEARTBEAT
 
 
 def encode(frame: Frame) -> bytes:

@@ -65,6 +65,12 @@ async def test_a_closed_api_answers_as_its_document_says(serve_folder: Any, tmp_
     )
 
 
+async def test_the_routes_of_an_agent_answer_as_their_document_says(serve_folder: Any) -> None:
+    server = await serve_folder(ROOT / "agents", LIMITS__REQUESTS_PER_MINUTE="1000000")
+    own = ("--include-path-regex", "^/api/", "--exclude-checks", "ignored_auth")
+    await explore(server.url, "--phases", "fuzzing", "-n", "5", *own)
+
+
 async def test_every_refusal_is_documented_as_a_problem(keyless: Any) -> None:
     document = (await keyless.client.get("/openapi.json")).json()
     for path, operations in document["paths"].items():

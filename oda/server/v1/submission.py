@@ -7,9 +7,9 @@ from typing import Any
 from oda.agent.limits import Limits, TurnLimits
 from oda.context import OdaContext
 from oda.errors import InvalidRequestError
-from oda.identity.principal import current_principal
 from oda.message.content import parse_content
 from oda.message.storable import storable
+from oda.server.access import turns_at_once
 from oda.server.v1.wire import SubmitTurn
 from oda.session.oda_session import OdaSession
 from oda.turn.submission import IdempotencyKey, Submission
@@ -40,7 +40,7 @@ def to_submission(
         metadata=_storable(body.metadata),
         stream_tokens=streamed if body.stream_tokens is None else body.stream_tokens,
         key=_key(idempotency_key, f"{session.app_name}/{session.session_id}", body),
-        turns_at_once=oda.settings.limits.turns_at_once if _is_proven() else None,
+        turns_at_once=turns_at_once(oda),
     )
 
 
@@ -50,12 +50,6 @@ def _storable(metadata: dict[str, Any]) -> dict[str, Any]:
     except ValueError as error:
         raise InvalidRequestError("metadata: no store takes all of its names.") from error
     return stored
-
-
-def _is_proven() -> bool:
-    """Whether it is known who asks; nobody else can be held to a share of the service."""
-    principal = current_principal.get()
-    return principal is not None and principal.proven
 
 
 def _key(key: str | None, route: str, body: SubmitTurn) -> IdempotencyKey | None:

@@ -1,0 +1,160 @@
+"""What the routes of an agent work with: the conversations of who asks, with this app."""
+
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
+from typing import Annotated, Any
+
+from fastapi import Depends
+from fastapi.requests import HTTPConnection
+from google.adk.events import Event
+
+from oda.context import OdaContext
+from oda.errors import SessionExistsError, SessionNotFoundError
+from oda.message.content import Message, to_content
+from oda.server.access import Context, User, turns_at_once
+from oda.session.oda_session import OdaSession
+from oda.session.past_state import INITIAL, initial_state, state_after
+from oda.turn.record import Turn
+from oda.turn.submission import Submission
+
+_APP = "oda_app"
+
+
+class AppConversations:
+    """The sessions and turns that one user has with one app; there is no way to another's.
+
+    Messages go through the turn engine: they are recorded, wait for their time in the session,
+    obey limits, and go on when the client leaves or the process dies.
+    """
+
+    def __init__(self, oda: OdaContext, app: str, user_id: str) -> None:
+        self._oda = oda
+        self.app = app
+        self.user_id = user_id
+
+    async def get(self, session_id: str) -> OdaSession:
+        """A session with its state as it is stored now.
+
+        Raises:
+            SessionNotFoundError: the user has none of that name; told as 404.
+        """
+        return await self._oda.sessions.current(self.app, self.user_id, session_id)
+
+    async def find(self, session_id: str) -> OdaSession | None:
+        """A session as `get` gives it, or None."""
+        try:
+            return await self.get(session_id)
+        except SessionNotFoundError:
+            return None
+
+    async def begin(
+        self, session_id: str | None = None, *, state: Mapping[str, Any] | None = None
+    ) -> OdaSession:
+        """Start a session, by default under a new name.
+
+        Raises:
+            SessionExistsError: the name is taken; told as 409.
+            InvalidRequestError: the name or a key of the state is not allowed; told as 422.
+        """
+        return await self._oda.sessions.create(self.app, self.user_id, session_id, state=state)
+
+    async def get_or_begin(
+        self, session_id: str | None, *, state: Mapping[str, Any] | None = None
+    ) -> tuple[OdaSession, bool]:
+        """A session, and whether it has been started now: then, and only then, with `state`.
+
+        Raises:
+            InvalidRequestError: as `begin`.
+        """
+        if session_id is None:
+            return await self.begin(state=state), True
+        if found := await self.find(session_id):
+            return found, False
+        try:
+            return await self.begin(session_id, state=state), True
+        except SessionExistsError:
+            return await self.get(session_id), False
+
+    async def submit(
+        self,
+        session: OdaSession,
+        message: Message,
+        *,
+        state_delta: Mapping[str, Any] | None = None,
+        stream_tokens: bool = False,
+    ) -> Turn:
+        """Send a message; its turn begins when the session is free.
+
+        Args:
+            session: Of these conversations.
+            message: A text or an ADK content.
+            state_delta: Changes of the session's state that are stored with the message.
+            stream_tokens: Whether pieces of texts are wanted as they come.
+
+        Raises:
+            InvalidRequestError: the message is empty; told as 422.
+            OverloadedError: the session or the user has too much to do; told as 429.
+        """
+        submission = Submission(
+            to_content(message),
+            state_delta=state_delta,
+            stream_tokens=stream_tokens,
+            turns_at_once=turns_at_once(self._oda),
+        )
+        return (await self._oda.turns.submit(session, submission)).turn
+
+    async def follow(self, turn: Turn) -> AsyncGenerator[Event | Turn | None, None]:
+        """All that happens in a turn, at the reader's pace; the last is the turn as it ended.
+
+        That is final, or waits for a person. None is yielded when nothing has happened for the
+        time of a heartbeat.
+        """
+        follower = self._oda.turns.follow(turn.turn_id)
+        last: Event | Turn | None = None
+        while not follower.ended:
+            entries = await follower.read()
+            for entry in entries:
+                last = entry.data
+                yield last
+            if not entries:
+                yield None
+        if not isinstance(last, Turn) or not last.ended:
+            yield await self._oda.turns.get(turn.turn_id)
+
+    async def ended(self, turn: Turn) -> Turn:
+        """The turn when it has ended, or waits for a person."""
+        async with aclosing(self.follow(turn)) as happening:
+            async for item in happening:
+                if isinstance(item, Turn):
+                    turn = item
+        return turn
+
+    async def state_after(self, session: OdaSession, turn: Turn) -> dict[str, Any]:
+        """The session's own state as a turn has left it, whatever has happened since.
+
+        This reads the whole history; when nothing has happened since, `session.state` tells it.
+        """
+        events = await session.history()
+        stored = {**session.state.to_dict(), INITIAL: session.state.raw(INITIAL)}
+        until = max(
+            (n for n, event in enumerate(events, 1) if event.invocation_id == turn.turn_id),
+            default=len(events),
+        )
+        return state_after(initial_state(stored, events), events[:until])
+
+
+class OfApp:
+    """Tells what is behind it which app's routes have been called."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    async def __call__(self, connection: HTTPConnection) -> None:
+        connection.scope[_APP] = self._name
+
+
+def _conversations(connection: HTTPConnection, oda: Context, user: User) -> AppConversations:
+    return AppConversations(oda, connection.scope[_APP], user)
+
+
+Conversations = Annotated[AppConversations, Depends(_conversations)]
