@@ -1,6 +1,7 @@
 """An ADK app whose sessions hold documents."""
 
 from google.adk.apps import App
+from pydantic import JsonValue
 
 
 class DocumentApp(App):
@@ -11,3 +12,11 @@ class DocumentApp(App):
 
     documents: tuple[str, ...] = ()
     """Keys of the session state; their values are JSON."""
+    bookkeeping: frozenset[str] = frozenset()
+    """Keys of a document whose changes nobody needs to see, such as a count of edits."""
+
+    def to_show(self, document: JsonValue) -> JsonValue:
+        """A document without its bookkeeping."""
+        if not isinstance(document, dict):
+            return document
+        return {key: value for key, value in document.items() if key not in self.bookkeeping}

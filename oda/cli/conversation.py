@@ -168,7 +168,8 @@ class Conversation:
             self._oda.call(self._session.refresh)
         except OdaError:
             return {}
-        return {key: storable(self._session.state.get(key)) for key in app.documents}
+        state = self._session.state
+        return {key: app.to_show(storable(state.get(key))) for key in app.documents}
 
     async def _news(
         self, begin: Callable[[], Awaitable[Position]], stop: asyncio.Event

@@ -6,6 +6,7 @@ import json
 import signal
 import sys
 import tempfile
+from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from functools import partial
 from pathlib import Path
@@ -14,6 +15,8 @@ import uvloop
 from rich.console import Console
 
 from scripts.benchmark.comparison import FULL, QUICK, TargetFactory, compare, compile_sources
+from scripts.benchmark.cv import CvGrowth, cv_growth
+from scripts.benchmark.cv_rules import RulesLatency, rules_latency
 from scripts.benchmark.goals import goals_of
 from scripts.benchmark.postgres import fresh_database
 from scripts.benchmark.report import json_of, notes_of, table_of
@@ -51,6 +54,11 @@ def _arguments() -> argparse.Namespace:
         type=Path,
         help="compare with another checkout of oda, whose .venv is ready",
     )
+    parser.add_argument(
+        "--cv",
+        action="store_true",
+        help="measure only the resume agent: its rules, and how turns grow with their session",
+    )
     parser.add_argument("--json", metavar="FILE", type=Path, help="write all numbers there")
     return parser.parse_args()
 
@@ -81,6 +89,12 @@ async def _run(arguments: argparse.Namespace, console: Console) -> Run:
         )
 
 
+async def _run_cv() -> list[CvGrowth]:
+    _cancel_on_termination()
+    with tempfile.TemporaryDirectory(prefix="oda-bench-") as directory:
+        return await cv_growth(Path(directory))
+
+
 def _cancel_on_termination() -> None:
     """Let a terminated run stop the processes that it has started."""
     task = asyncio.current_task()
@@ -93,6 +107,8 @@ def main() -> int:
     progress = Console(stderr=True)
     compile_sources()
     try:
+        if arguments.cv:
+            return _report_cv([rules_latency(), *uvloop.run(_run_cv())])
         run = uvloop.run(_run(arguments, progress))
     except (RuntimeError, TimeoutError, TurnFailed) as error:
         print(f"error: {error}", file=sys.stderr)
@@ -106,6 +122,13 @@ def main() -> int:
     console.print(table_of(run))
     for line in (*notes_of(run), *map(str, goals)):
         console.print(line, markup=False, highlight=False, soft_wrap=True)
+    return 0 if all(goal.reached for goal in goals) else _GOAL_MISSED
+
+
+def _report_cv(found: Sequence[RulesLatency | CvGrowth]) -> int:
+    goals = [measured.goal for measured in found]
+    for line in (*found, *goals):
+        print(line)
     return 0 if all(goal.reached for goal in goals) else _GOAL_MISSED
 
 

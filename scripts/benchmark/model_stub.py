@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from oda.testing.script import Script
 from scripts.benchmark.process import ChildProcess
 from scripts.benchmark.workload import SCRIPT
 
@@ -28,18 +29,20 @@ class ModelStub:
 
 
 @asynccontextmanager
-async def model_stub(directory: Path) -> AsyncIterator[ModelStub]:
-    """Run the workload's script until left. It keeps no requests, so its cost does not grow.
+async def model_stub(directory: Path, script: Script = SCRIPT) -> AsyncIterator[ModelStub]:
+    """Run a script, by default the workload's, until left.
+
+    It keeps no requests, so its cost does not grow.
 
     Raises:
         TimeoutError: it does not start.
     """
-    script = directory / "script.json"
-    script.write_text(SCRIPT.model_dump_json())
+    file = directory / "script.json"
+    file.write_text(script.model_dump_json())
     process = await ChildProcess.start(
         [
             *(sys.executable, "-m", "oda.testing.model_server"),
-            *("--script", str(script), "--keep-requests", "0"),
+            *("--script", str(file), "--keep-requests", "0"),
         ],
         environment=os.environ,
         directory=directory,

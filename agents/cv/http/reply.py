@@ -126,11 +126,7 @@ async def _state_after(
 def _kind(turn: TurnRecord, said: Turn | None) -> ReplyType:
     if turn.status != "succeeded":
         return _KIND_WITHOUT_ANSWER[turn.status]
-    if said is None:
-        return "text"
-    if said.layer == "llm" and said.tool_result:
-        return "tool_result" if said.tool_result.success else "error"
-    return said.type
+    return said.type if said else "text"
 
 
 def _words(request: ChatRequest, turn: TurnRecord, said: Turn | None) -> str:

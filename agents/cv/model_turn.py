@@ -1,0 +1,90 @@
+"""A turn that the model answers: what it is sent, and how its reply ends."""
+
+from google.adk.agents.callback_context import CallbackContext
+from google.adk.models.llm_request import LlmRequest
+from google.adk.models.llm_response import LlmResponse
+
+from mcp_tools.resume import load_resume
+
+from .briefing import briefed, briefing
+from .changes import changes, without_changes
+from .memory import Memory, ReplyType, Turn
+from .settings import cv_settings
+from .window import fitted
+
+
+async def prepare_request(callback_context: CallbackContext, llm_request: LlmRequest) -> None:
+    """Before the model: cut the conversation to its window and tell what the moment is."""
+    memory = Memory(callback_context.state)
+    contents = fitted(llm_request.contents, cv_settings().window)
+    told = briefing(memory.resume, memory.pending, memory.language)
+    llm_request.contents = briefed(contents, told)
+
+
+async def one_edit_at_a_time(
+    callback_context: CallbackContext, llm_response: LlmResponse
+) -> LlmResponse | None:
+    """Keep only the first of several parallel edits; the model sees its result and goes on.
+
+    ADK merges the state changes of parallel calls key by key, which would bring back what one of
+    them has deleted.
+    """
+    parts = (llm_response.content.parts if llm_response.content else None) or []
+    calls = [part for part in parts if part.function_call]
+    edits = [part for part in calls if part.function_call and part.function_call.name != "CVReader"]
+    if len(calls) < 2 or not edits or llm_response.content is None:
+        return None
+    kept = [part for part in parts if not part.function_call or part is calls[0]]
+    content = llm_response.content.model_copy(update={"parts": kept})
+    return llm_response.model_copy(update={"content": content})
+
+
+async def finish_reply(
+    callback_context: CallbackContext, llm_response: LlmResponse
+) -> LlmResponse | None:
+    """Put what has changed in the turn under the model's reply, and close the turn's record."""
+    memory = Memory(callback_context.state)
+    turn = memory.turn
+    ours = turn and turn.layer == "llm" and turn.invocation_id == callback_context.invocation_id
+    if turn is None or not ours or not _is_reply(llm_response):
+        return None
+    changed = _changed(memory, turn)
+    kind = _kind(turn, changed=bool(changed))
+    memory.turn = turn.model_copy(update={"before": None, "type": kind})
+    return _ending_with(llm_response, changed)
+
+
+def _kind(turn: Turn, *, changed: bool) -> ReplyType:
+    """What the reply is: a question after a refusal by the guard, else what came of the tools."""
+    if changed:
+        return "tool_result"
+    if turn.type == "clarify" or turn.tool_result is None:
+        return turn.type
+    return "tool_result" if turn.tool_result.success else "error"
+
+
+def _changed(memory: Memory, turn: Turn) -> str:
+    before = turn.before
+    return changes(load_resume(before), memory.resume, turn.language) if before is not None else ""
+
+
+def _is_reply(response: LlmResponse) -> bool:
+    parts = (response.content.parts if response.content else None) or []
+    return (
+        not response.partial
+        and not response.error_code
+        and any(part.text and not part.thought for part in parts)
+        and not any(part.function_call for part in parts)
+    )
+
+
+def _ending_with(response: LlmResponse, changed: str) -> LlmResponse:
+    """The reply with our list of changes as its end, and none that the model has written."""
+    content = response.content
+    assert content is not None
+    parts = list(content.parts or [])
+    last = max(index for index, part in enumerate(parts) if part.text and not part.thought)
+    said = without_changes(parts[last].text or "")
+    text = "\n\n".join(filter(None, (said, changed))) or parts[last].text
+    parts[last] = parts[last].model_copy(update={"text": text})
+    return response.model_copy(update={"content": content.model_copy(update={"parts": parts})})
