@@ -1,42 +1,55 @@
 """What the agent keeps in the ADK session state; the only place that knows the keys.
 
 resume       the JSON Resume document, the one source of truth
-cv_history   edits that can be undone, oldest first
+cv_history   edits that can be undone (see `edits`)
 cv_pending   what the conversation has not finished
+cv_focus     what the conversation is about: the place that was touched last
 cv_turn      what the last message led to, for whoever shows it (see `Turn`)
+cv_expected_version
+             the version that the sender of a message has seen, until the message is read
 """
 
-from typing import Literal, Protocol
+from datetime import date
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, JsonValue, TypeAdapter, computed_field
 
-from mcp_tools.resume import EditRecord, JsonObject, Language, Resume, load_resume
+from mcp_tools.resume import (
+    EditRecord,
+    JsonObject,
+    Language,
+    Resume,
+    check_version,
+    load_resume,
+)
 
 from .dialogue.decision import ToolCall
-from .dialogue.pending import Pending, dump_pending, load_pending
+from .dialogue.pending import Pending, PendingEntry, dump_pending, load_pending
 from .dialogue.reporting import ToolResult
+from .dialogue.situation import Situation
+from .dialogue.understanding.focus import Focus
+from .edits import State, read_edits, write_edits
+from .settings import cv_settings
 
 RESUME_KEY = "resume"
-HISTORY_KEY = "cv_history"
 PENDING_KEY = "cv_pending"
+FOCUS_KEY = "cv_focus"
 TURN_KEY = "cv_turn"
+EXPECTED_VERSION_KEY = "cv_expected_version"
 
-_HISTORY: TypeAdapter[list[EditRecord]] = TypeAdapter(list[EditRecord])
+_FOCUS: TypeAdapter[Focus | None] = TypeAdapter(Focus | None)
 
 Layer = Literal["rules", "llm", "none"]
 ReplyType = Literal["text", "tool_call", "tool_result", "clarify", "error"]
 
 
-class State(Protocol):
-    """The part of ADK's session state that is used here."""
-
-    def get(self, key: str, default: object = None) -> object: ...
-
-    def __setitem__(self, key: str, value: object) -> None: ...
-
-
 class Turn(BaseModel):
-    """What a message led to; `calls` are planned, `results` those that have been answered."""
+    """What a message led to; `calls` are planned, `results` those that have been answered.
+
+    `left` is what is pending once the first call has succeeded, if that is something else than now,
+    and `question` what is to be asked then.
+    `before` is the resume before the model's first edit, until the model has replied.
+    """
 
     model_config = ConfigDict(frozen=True)
 
@@ -51,6 +64,19 @@ class Turn(BaseModel):
     pending_data: JsonObject | None = None
     calls: tuple[ToolCall, ...] = ()
     results: tuple[ToolResult, ...] = ()
+    left: tuple[Pending, ...] | None = None
+    question: str = ""
+    before: JsonObject | None = None
+
+    def with_pending(self, pending: tuple[Pending, ...]) -> "Turn":
+        """The turn, telling what is asked for now."""
+        top = pending[-1] if pending else None
+        entry = top if isinstance(top, PendingEntry) else None
+        update = {
+            "missing_fields": entry.missing_fields if entry else (),
+            "pending_data": entry.told if entry else None,
+        }
+        return self.model_copy(update=update)
 
     @computed_field  # type: ignore[prop-decorator]  # mypy does not know it on properties
     @property
@@ -86,12 +112,17 @@ class Memory:
         self._state[RESUME_KEY] = resume.to_json()
 
     def settle_resume(self) -> Resume:
-        """Make sure that the stored resume is canonical, and return it.
+        """Make sure that the stored resume is canonical and the expected one, and return it.
 
         Raises:
             InvalidDocumentError: what is stored is no resume.
+            VersionConflictError: it is at another version than the sender of the message has seen.
         """
         resume = self.resume
+        expected = self._state.get(EXPECTED_VERSION_KEY)
+        if isinstance(expected, int):
+            self._state[EXPECTED_VERSION_KEY] = None
+            check_version(resume, expected)
         if self._state.get(RESUME_KEY) != resume.to_json():
             self.resume = resume
         return resume
@@ -99,11 +130,11 @@ class Memory:
     @property
     def history(self) -> list[EditRecord]:
         """The edits that can be undone, oldest first."""
-        return _HISTORY.validate_python(self._state.get(HISTORY_KEY) or [])
+        return read_edits(self._state)
 
     @history.setter
     def history(self, history: list[EditRecord]) -> None:
-        self._state[HISTORY_KEY] = history
+        write_edits(self._state, history, most=cv_settings().undo_edits)
 
     @property
     def pending(self) -> tuple[Pending, ...]:
@@ -113,6 +144,31 @@ class Memory:
     @pending.setter
     def pending(self, pending: tuple[Pending, ...]) -> None:
         self._state[PENDING_KEY] = dump_pending(pending)
+
+    @property
+    def focus(self) -> Focus | None:
+        """What the conversation is about."""
+        return _FOCUS.validate_python(self._state.get(FOCUS_KEY))
+
+    @focus.setter
+    def focus(self, focus: Focus | None) -> None:
+        dumped: JsonValue = _FOCUS.dump_python(focus, mode="json")
+        self._state[FOCUS_KEY] = dumped
+
+    def situation(self, today: date) -> Situation:
+        """Return what the next message meets.
+
+        Raises:
+            ResumeError: as `settle_resume`.
+        """
+        return Situation(
+            resume=self.settle_resume(),
+            pending=self.pending,
+            language=self.language,
+            today=today,
+            focus=self.focus,
+            undoable=len(self.history),
+        )
 
     @property
     def turn(self) -> Turn | None:

@@ -13,13 +13,14 @@ from google.adk.models.llm_request import LlmRequest
 from google.adk.models.llm_response import LlmResponse
 from google.genai import types
 
-from mcp_tools.resume import Path, ResumeError
+from mcp_tools.resume import Resume, ResumeError
 
 from .dialogue.asking import question, reminder
-from .dialogue.decide import Situation, decide, warm_up
+from .dialogue.attention import focus_after
+from .dialogue.decide import decide, warm_up
 from .dialogue.decision import Act, Ask, Defer, Outcome, ToolCall, ToolName
-from .dialogue.pending import Pending, PendingEntry
 from .dialogue.phrases import phrase
+from .dialogue.plan import after
 from .dialogue.reporting import ToolResult, report
 from .dialogue.understanding.message import language_of
 from .dialogue.understanding.recognition import Recognition
@@ -50,30 +51,31 @@ def _started(
     memory: Memory, text: str, invocation_id: str, model_available: Callable[[], bool]
 ) -> LlmResponse | None:
     try:
-        resume = memory.settle_resume()
+        situation = memory.situation(datetime.now(tz=UTC).date())
     except ResumeError as error:
         language = language_of(text) or memory.language
         said = Recognition(language=language)
         failed = _turn(Outcome(Defer("unknown"), said, memory.pending, language), invocation_id)
         memory.turn = failed.model_copy(update={"type": "error"})
         return _text(error.message(language))
-    today = datetime.now(tz=UTC).date()
-    outcome = decide(text, Situation(resume, memory.pending, memory.language, today))
-    memory.pending = outcome.pending
+    outcome = decide(text, situation)
     turn = _turn(outcome, invocation_id)
     decision = outcome.decision
     if isinstance(decision, Act):
-        memory.turn = turn
+        left = outcome.pending if outcome.pending != situation.pending else None
+        asked = _asked_then(decision, outcome, situation.resume)
+        memory.turn = turn.model_copy(update={"left": left, "question": asked})
         return _call(decision.calls[0])
+    memory.pending = outcome.pending
     if isinstance(decision, Defer):
         if model_available():
             memory.turn = turn.model_copy(update={"layer": "llm"})
             return None
         kind = "clarify" if decision.reason == "unknown" else "text"
         memory.turn = turn.model_copy(update={"layer": "none", "type": kind})
-        return _text(_unmodelled(decision, outcome))
+        return _text(_unmodelled(decision, outcome, situation.resume))
     memory.turn = turn
-    return _text(question(decision, outcome, resume))
+    return _text(question(decision, outcome, situation.resume))
 
 
 def _continued(
@@ -81,42 +83,28 @@ def _continued(
 ) -> LlmResponse | None:
     """Go on after tools have answered: with the next call, or with the reply."""
     results = (*turn.results, *(result for _, result in answered))
+    memory.focus = focus_after(memory.focus, answered)
     if turn.layer == "llm":
         calls = (*turn.calls, *(call for call, _ in answered))
-        memory.turn = turn.model_copy(update={"calls": calls, "results": results})
-        memory.pending = _left_pending(memory.pending, answered)
+        told = turn.model_copy(update={"calls": calls, "results": results})
+        memory.turn = told.with_pending(memory.pending)
         return None
     failed = not results[-1].success
     kind = "error" if failed else "tool_result"
-    memory.turn = turn.model_copy(update={"results": results, "type": kind})
+    told = turn.model_copy(update={"results": results, "type": kind})
+    memory.turn = told.with_pending(memory.pending)
     if not failed and len(results) < len(turn.calls):
         return _call(turn.calls[len(results)])
     steps = list(zip(turn.calls, results, strict=False))
     said = report(steps, memory.resume, turn.language)
-    left = reminder(memory.pending, turn.language)
+    left = turn.question or reminder(memory.pending, memory.resume, turn.language)
     return _text(f"{said}\n{left}" if left else said)
-
-
-def _left_pending(
-    pending: tuple[Pending, ...], answered: Sequence[tuple[ToolCall, ToolResult]]
-) -> tuple[Pending, ...]:
-    """Drop the unfinished entries of sections to which the model has added."""
-    added = {
-        Path.parse(result.path).section
-        for call, result in answered
-        if result.success and call.params.get("action") == "add"
-    }
-    return tuple(
-        item for item in pending if not (isinstance(item, PendingEntry) and item.section in added)
-    )
 
 
 def _turn(outcome: Outcome, invocation_id: str) -> Turn:
     said, decision = outcome.recognition, outcome.decision
-    top = outcome.pending[-1] if outcome.pending else None
-    entry = top if isinstance(top, PendingEntry) else None
     kinds: dict[type, ReplyType] = {Act: "tool_call", Ask: "clarify"}
-    return Turn(
+    turn = Turn(
         invocation_id=invocation_id,
         language=outcome.language,
         layer="rules",
@@ -124,16 +112,20 @@ def _turn(outcome: Outcome, invocation_id: str) -> Turn:
         intent=said.intent.value,
         section=said.section,
         confidence=said.confidence,
-        missing_fields=entry.missing_fields if entry else (),
-        pending_data=entry.model_dump(mode="json", exclude={"kind"}) if entry else None,
         calls=decision.calls if isinstance(decision, Act) else (),
     )
+    return turn.with_pending(outcome.pending)
 
 
-def _unmodelled(decision: Defer, outcome: Outcome) -> str:
+def _asked_then(act: Act, outcome: Outcome, resume: Resume) -> str:
+    """Return the question that follows on what is done; it is about the resume as it is then."""
+    return question(act.then, outcome, after(act.calls, resume)) if act.then else ""
+
+
+def _unmodelled(decision: Defer, outcome: Outcome, resume: Resume) -> str:
     """Say honestly what needs a model, and what is unfinished."""
     said = phrase(f"no_model_{decision.reason}", outcome.language)
-    left = reminder(outcome.pending, outcome.language)
+    left = reminder(outcome.pending, resume, outcome.language)
     return f"{said}\n{left}" if left else said
 
 

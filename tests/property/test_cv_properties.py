@@ -6,10 +6,11 @@ from datetime import date
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.cv.dialogue.decide import Situation, decide
+from agents.cv.dialogue.decide import decide
 from agents.cv.dialogue.decision import Act
 from agents.cv.dialogue.pending import PendingEntry, dump_pending, load_pending, merged
 from agents.cv.dialogue.plan import after
+from agents.cv.dialogue.situation import Situation
 from agents.cv.dialogue.understanding.recognition import Intent, Recognition
 from mcp_tools.resume import JsonObject, ResumeError, load_resume
 

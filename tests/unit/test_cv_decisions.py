@@ -5,9 +5,11 @@ from typing import Any
 
 import pytest
 
-from agents.cv.dialogue.decide import LONGEST_FOR_RULES, Situation, decide
+from agents.cv.dialogue.decide import LONGEST_FOR_RULES, decide
 from agents.cv.dialogue.decision import Act, Ask, Defer, Outcome, Say
 from agents.cv.dialogue.pending import Pending, PendingChoice, PendingEntry, PendingSection
+from agents.cv.dialogue.situation import Situation
+from agents.cv.dialogue.understanding.focus import Focus
 from mcp_tools.resume import JsonObject, Language, load_resume
 
 TWO_JOBS: JsonObject = {
@@ -18,7 +20,10 @@ TWO_JOBS: JsonObject = {
     "skills": [{"name": "Go"}],
 }
 TENCENT = PendingEntry(
-    section="work", data={"name": "腾讯"}, missing_fields=("position", "startDate", "endDate")
+    section="work",
+    data={"name": "腾讯"},
+    missing_fields=("position", "startDate", "endDate"),
+    latest=("name",),
 )
 
 
@@ -273,3 +278,142 @@ def test_what_nobody_understands_goes_to_the_model(message: str) -> None:
 )
 def test_the_reply_is_in_the_language_of_the_message(message: str, language: Language) -> None:
     assert after(message, resume=TWO_JOBS, language="en").language == language
+
+
+# What the conversation is about
+
+
+def about(
+    message: str, path: str, *, resume: JsonObject = TWO_JOBS, undone: bool = False
+) -> Outcome:
+    """The outcome of a message while the conversation is about a place."""
+    focus = Focus.at(path, undone=undone)
+    situation = Situation(
+        load_resume(resume), (), "zh", today=date(2026, 11, 21), focus=focus, undoable=3
+    )
+    return decide(message, situation)
+
+
+@pytest.mark.parametrize(
+    ("message", "path", "expected"),
+    [
+        ("把它删掉", "work[1]", [["work[1]", "delete"]]),
+        ("看看刚才那条", "work[1].position", [["work[1]"]]),
+        ("给它加个地点：苏黎世", "work[1]", [["work[1].location", "update", "苏黎世"]]),
+        ("set its location to Zurich", "work[1]", [["work[1].location", "update", "Zurich"]]),
+        ("delete that job", "work[1]", [["work[1]", "delete"]]),
+        ("职位改成总监", "work[1]", [["work[1].position", "update", "总监"]]),
+        (
+            "no, make it Staff SRE",
+            "work[1].position",
+            [["work[1].position", "update", "Staff SRE"]],
+        ),
+        ("不对，是a@b.cn", "basics.email", [["basics.email", "update", "a@b.cn"]]),
+        ("删除第二个", "work", [["work[1]", "delete"]]),
+        ("再来一个Rust", "skills[0]", [["skills", "add", {"name": "Rust"}]]),
+    ],
+)
+def test_words_that_point_back_mean_what_was_touched_last(
+    message: str, path: str, expected: list[list[Any]]
+) -> None:
+    assert calls(about(message, path)) == expected
+
+
+def test_a_focus_on_what_is_gone_is_none() -> None:
+    assert about("把它删掉", "work[7]").decision == Defer("unknown")
+
+
+def test_a_date_that_may_be_the_start_or_the_end_is_asked_about() -> None:
+    assert asked(about("不对，是2018年", "work[1]")) == "what_change"
+
+
+@pytest.mark.parametrize(
+    ("message", "steps"),
+    [("撤销", 1), ("撤销最近两次", 2), ("undo the last two changes", 2), ("全部撤销", 3)],
+)
+def test_several_steps_are_taken_back(message: str, steps: int) -> None:
+    assert len(calls(about(message, "work[0]"))) == steps
+
+
+def test_once_more_undoes_only_right_after_an_undo() -> None:
+    assert calls(about("once more", "work[0]", undone=True)) == [[]]
+    assert about("once more", "work[0]").decision == Defer("unknown")
+
+
+# Short answers to what is unfinished
+
+
+@pytest.mark.parametrize("message", ["等一下", "later", "let me check"])
+def test_what_is_put_off_stays(message: str) -> None:
+    outcome = after(message, pending=(TENCENT,))
+    assert outcome.decision == Say("later")
+    assert outcome.pending == (TENCENT,)
+
+
+@pytest.mark.parametrize("message", ["继续", "接着刚才的", "go on"])
+def test_going_on_asks_again(message: str) -> None:
+    outcome = after(message, pending=(TENCENT,))
+    assert asked(outcome) == "missing"
+    assert outcome.pending == (TENCENT,)
+
+
+@pytest.mark.parametrize("message", ["不记得了", "没有", "I don't remember"])
+def test_what_an_entry_cannot_do_without_is_said(message: str) -> None:
+    assert asked(after(message, pending=(TENCENT,))) == "needed"
+
+
+def test_no_end_means_until_now() -> None:
+    outcome = after("前端，2021年7月", "没有", pending=(TENCENT,))
+    assert calls(outcome)[0][2] == {"name": "腾讯", "position": "前端", "startDate": "2021-07"}
+
+
+@pytest.mark.parametrize("message", ["写反了", "the other way round", "swap them"])
+def test_dates_in_the_wrong_order_are_swapped(message: str) -> None:
+    outcome = after("我在腾讯做前端，2023年到2021年", message)
+    entry = calls(outcome)[0][2]
+    assert (entry["startDate"], entry["endDate"]) == ("2021", "2023")
+
+
+def test_one_date_is_put_right_and_the_other_holds() -> None:
+    outcome = after("我在腾讯做前端，2021年到2019年", "结束时间是2023年")
+    entry = calls(outcome)[0][2]
+    assert (entry["startDate"], entry["endDate"]) == ("2021", "2023")
+
+
+def test_a_new_value_is_awaited_when_only_the_field_was_said() -> None:
+    outcome = after("改一下我的电话", "13800138000")
+    assert calls(outcome) == [["basics.phone", "update", "13800138000"]]
+    assert outcome.pending == ()
+
+
+def test_none_of_the_choices_ends_the_choice() -> None:
+    outcome = after("删除工作经历", "都不是", resume=TWO_JOBS)
+    assert outcome.decision == Say("dropped")
+    assert outcome.pending == ()
+
+
+def test_a_number_that_is_no_choice_is_asked_again() -> None:
+    outcome = after("删除工作经历", "5", resume=TWO_JOBS)
+    assert asked(outcome) == "which_entry"
+    assert len(outcome.pending) == 1
+
+
+def test_choices_of_another_version_are_not_trusted() -> None:
+    choice = after("删除工作经历", resume=TWO_JOBS).pending
+    changed: JsonObject = {**TWO_JOBS, "work": [{"name": "华为"}, {"name": "百度"}]}
+    outcome = after("2", resume={**changed, "meta": {"version": "4"}}, pending=choice)
+    assert asked(outcome) == "which_entry"
+
+
+def test_never_mind_before_another_wish_drops_what_was_unfinished() -> None:
+    outcome = after("算了，看看我的技能", resume=TWO_JOBS, pending=(TENCENT,))
+    assert calls(outcome) == [["skills"]]
+    assert outcome.pending == ()
+
+
+def test_the_last_of_several_commands_may_need_an_answer() -> None:
+    outcome = after("把名字改成张三，再加一份工作，在腾讯")
+    assert isinstance(outcome.decision, Act)
+    assert outcome.decision.then == Ask("missing")
+    assert calls(outcome) == [["basics.name", "update", "张三"]]
+    assert outcome.pending == (TENCENT,)

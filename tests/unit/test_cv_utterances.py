@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 import yaml
 
-from agents.cv.dialogue.decide import Situation, decide
+from agents.cv.dialogue.decide import decide
 from agents.cv.dialogue.decision import Act, Ask, Defer, Outcome, ToolCall
 from agents.cv.dialogue.pending import PendingEntry
+from agents.cv.dialogue.situation import Situation
 from mcp_tools.resume import Language, load_resume
 
 FLOOR = 0.97

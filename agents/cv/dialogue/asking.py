@@ -8,13 +8,14 @@ from mcp_tools.resume import (
     Language,
     Path,
     Resume,
+    field_label,
     read,
     section_label,
     title_field,
 )
 
 from .decision import Ask, Outcome, Say
-from .pending import Pending, PendingEntry, PendingSection
+from .pending import Pending, PendingChoice, PendingEntry, PendingSection, PendingValue
 from .phrases import entry_line, field_names, numbered, phrase, section_names
 
 _WITHOUT_SECTION = {
@@ -26,37 +27,49 @@ _BASICS = ("name", "label", "email", "phone", "url", "summary", "location")
 
 
 def question(decision: Ask | Say, outcome: Outcome, resume: Resume) -> str:
-    """Put a question or an answer in words."""
+    """Put a question or an answer in words; an answer goes with what is unfinished."""
     language = outcome.language
+    if isinstance(decision, Say):
+        said = phrase(decision.topic, language, **_common(None, language), **decision.details)
+        left = reminder(outcome.pending, resume, language)
+        return f"{said}\n{left}" if left else said
     top = outcome.pending[-1] if outcome.pending else None
     section = outcome.recognition.section
-    if isinstance(top, PendingEntry) and decision.topic in ("missing", "bad_date"):
+    if isinstance(top, PendingEntry) and decision.topic in ("missing", "needed", "bad_date"):
         return _about_entry(decision, top, language)
     topic, details = decision.topic, dict(decision.details)
-    if section is None:
+    if section in (None, "basics"):
         topic = _WITHOUT_SECTION.get(topic, topic)
     if topic == "which_entry":
         options = details["options"]
         assert isinstance(options, Sequence)
-        details |= {"count": len(options), "options": numbered(_lines(options, resume, language))}
+        details |= _options(options, resume, language)
+    elif topic == "new_value" and isinstance(top, PendingValue):
+        place = Path.parse(top.path)
+        details["field"] = field_label(place.section, str(place.steps[-1]), language)
     elif topic in ("not_found", "no_such_number") and section:
         lines = (entry_line(section, entry, language) for entry in resume.entries(section))
         details["options"] = numbered(lines)
     return phrase(topic, language, **_common(section, language), **details)
 
 
-def reminder(pending: Sequence[Pending], language: Language) -> str:
+def reminder(pending: Sequence[Pending], resume: Resume, language: Language) -> str:
     """Say what is still unfinished; "" when nothing is."""
-    top = pending[-1] if pending else None
-    if isinstance(top, PendingEntry):
-        return phrase("pending", language, **_entry_details(top, language))
-    return phrase("pending_section", language) if isinstance(top, PendingSection) else ""
+    match pending[-1] if pending else None:
+        case PendingEntry() as entry:
+            return phrase("pending", language, **_entry_details(entry, language))
+        case PendingSection():
+            return phrase("pending_section", language)
+        case PendingChoice() as choice:
+            return phrase("which_entry", language, **_options(choice.options, resume, language))
+        case _:
+            return ""
 
 
-def _about_entry(decision: Ask | Say, entry: PendingEntry, language: Language) -> str:
+def _about_entry(decision: Ask, entry: PendingEntry, language: Language) -> str:
     details = _entry_details(entry, language)
-    if decision.topic == "missing":
-        return phrase("missing", language, **details)
+    if decision.topic != "bad_date":
+        return phrase(decision.topic, language, **details)
     said = phrase("bad_date", language, **decision.details)
     return f"{said} {phrase('pending', language, **details)}" if entry.missing_fields else said
 
@@ -77,6 +90,10 @@ def _common(section: str | None, language: Language) -> dict[str, str]:
         "sections": section_names(SECTIONS, language),
         "fields": field_names("basics", _BASICS, language),
     }
+
+
+def _options(paths: Sequence[str], resume: Resume, language: Language) -> dict[str, object]:
+    return {"count": len(paths), "options": numbered(_lines(paths, resume, language))}
 
 
 def _lines(paths: Sequence[str], resume: Resume, language: Language) -> list[str]:

@@ -2,60 +2,81 @@
 
 from datetime import date
 
-from mcp_tools.resume import Path
+from mcp_tools.resume import Path, Resume
 
+from .decision import Act, Ask, Step
 from .pending import PendingChoice
+from .plan import entry_calls
 from .understanding.outline import Outline, Place
 from .understanding.picking import understand_pick
 from .understanding.recognition import Intent, Recognition, Target
 
 
-def as_choice(said: Recognition, places: tuple[Place, ...]) -> PendingChoice:
-    """Keep a command until one of the places is chosen."""
+def ask_which(said: Recognition, places: tuple[Place, ...], resume: Resume) -> Step:
+    """Keep a command until one of the places is chosen, and ask which."""
     if said.intent not in ("ADD", "UPDATE", "DELETE", "READ"):
         raise ValueError(f"{said.intent} needs no choice")
-    return PendingChoice(
+    choice = PendingChoice(
         intent=said.intent.value,
         data=said.data,
         fields=said.fields,
         value=said.value,
         names=said.target.names,
         options=tuple(f"{place.section}[{place.index}]" for place in places),
+        version=resume.version,
     )
+    return Step(asked_again(choice), (choice,))
 
 
-def chosen(
-    text: str, choice: PendingChoice, outline: Outline, *, today: date
-) -> tuple[Recognition, tuple[Place, ...]] | None:
-    """Return the kept command and the places that a message chooses; `None` if it chooses none."""
-    places = tuple(_place(option) for option in choice.options)
-    pick = understand_pick(text, intent=Intent(choice.intent), today=today)
-    picked = _picked(pick, places, outline) if pick else ()
-    if not picked:
-        return None
-    command = Recognition(
+def asked_again(choice: PendingChoice) -> Ask:
+    """Return the question that a choice waits for."""
+    return Ask("which_entry", {"options": choice.options})
+
+
+def kept_command(choice: PendingChoice) -> Recognition:
+    """Return the command that waits for a choice."""
+    return Recognition(
         intent=Intent(choice.intent),
-        section=picked[0].section,
+        section=_place(choice.options[0]).section,
         data=choice.data,
         fields=choice.fields,
         value=choice.value,
         target=Target(names=choice.names),
         confidence=1.0,
     )
-    return command, picked
+
+
+def choose(
+    text: str, choice: PendingChoice, resume: Resume, outline: Outline, *, today: date
+) -> Step | None:
+    """Carry out the kept command on what a message picks; `None` if it picks nothing.
+
+    A number that is not on the list is asked for again.
+    """
+    command = kept_command(choice)
+    places = tuple(_place(option) for option in choice.options)
+    sections = {place.section for place in places}
+    pick = understand_pick(text, intent=command.intent, sections=sections, today=today)
+    if pick is None:
+        return None
+    if not all(-len(places) <= ordinal < len(places) for ordinal in pick.ordinals):
+        return Step(asked_again(choice), (choice,))
+    picked = _picked(pick, places, outline)
+    return Step(Act(entry_calls(command, picked, resume)), ()) if picked else None
 
 
 def _picked(pick: Target, places: tuple[Place, ...], outline: Outline) -> tuple[Place, ...]:
     if pick.every:
         return places
     if pick.ordinals:
-        fits = all(-len(places) <= ordinal < len(places) for ordinal in pick.ordinals)
-        return tuple(places[ordinal] for ordinal in pick.ordinals) if fits else ()
-    found = [place for name in pick.names for place in outline.find(name)]
-    named = tuple(dict.fromkeys(place for place in found if place in places))
-    return named if len(named) == len(pick.names) else ()
+        return tuple(places[ordinal] for ordinal in pick.ordinals)
+    found = [[place for place in outline.find(name) if place in places] for name in pick.names]
+    if not all(found):
+        return ()
+    common = set.intersection(*map(set, found))
+    return tuple(place for place in places if place in (common or set().union(*found)))
 
 
 def _place(path: str) -> Place:
     section, index = Path.parse(path).steps
-    return Place(section, int(index))  # type: ignore[arg-type]  # made by `as_choice`
+    return Place(section, int(index))  # type: ignore[arg-type]  # made by `ask_which`

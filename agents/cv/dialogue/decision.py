@@ -25,18 +25,19 @@ class ToolCall(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
-class Act:
-    """Call tools, one after the other."""
-
-    calls: tuple[ToolCall, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Ask:
     """Ask the person; `topic` is a phrase, `details` fill it."""
 
     topic: str
     details: Mapping[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Act:
+    """Call tools, one after the other; `then` ask about the rest of the message."""
+
+    calls: tuple[ToolCall, ...]
+    then: Ask | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +56,14 @@ class Defer:
 
 
 Decision = Act | Ask | Say | Defer
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A decision, and what is pending afterwards."""
+
+    decision: Decision
+    pending: tuple[Pending, ...]
 
 
 @dataclass(frozen=True, slots=True)

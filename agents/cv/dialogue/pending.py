@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter
 from mcp_tools.resume import JsonObject, Section
 
 from .understanding.additions import missing_fields
-from .understanding.recognition import Recognition
+from .understanding.recognition import Asked, Recognition
 from .understanding.vocabulary import section_facts
 
 
@@ -19,13 +19,29 @@ class _Pending(BaseModel):
 
 
 class PendingEntry(_Pending):
-    """An entry to be added that lacks fields; an `endDate` of `None` means "until now"."""
+    """An entry to be added that lacks fields; an `endDate` of `None` means "until now".
+
+    `latest` are the fields that were given last, `doubted` dates that were given but cannot be
+    right, because the end is before the start.
+    """
 
     kind: Literal["entry"] = "entry"
     intent: Literal["ADD"] = "ADD"
     section: Section
     data: JsonObject
     missing_fields: tuple[str, ...]
+    latest: tuple[str, ...] = ()
+    doubted: JsonObject = {}
+
+    @property
+    def asked(self) -> Asked:
+        """What the person is asked for."""
+        return Asked(self.section, self.missing_fields, self.data, self.latest)
+
+    @property
+    def told(self) -> JsonObject:
+        """What clients are told of it."""
+        return self.model_dump(mode="json", include={"section", "intent", "data", "missing_fields"})
 
 
 class PendingSection(_Pending):
@@ -36,7 +52,7 @@ class PendingSection(_Pending):
 
 
 class PendingChoice(_Pending):
-    """A command that fits several entries; `options` are their paths."""
+    """A command that fits several entries; `options` are their paths in that `version`."""
 
     kind: Literal["choice"] = "choice"
     intent: Literal["ADD", "UPDATE", "DELETE", "READ"]
@@ -45,9 +61,19 @@ class PendingChoice(_Pending):
     value: str | None = None
     names: tuple[str, ...] = ()
     options: tuple[str, ...]
+    version: int = 0
 
 
-Pending = Annotated[PendingEntry | PendingSection | PendingChoice, Field(discriminator="kind")]
+class PendingValue(_Pending):
+    """A field, by its path, of which it was said that it shall change, but not to what."""
+
+    kind: Literal["value"] = "value"
+    path: str
+
+
+Pending = Annotated[
+    PendingEntry | PendingSection | PendingChoice | PendingValue, Field(discriminator="kind")
+]
 _PENDINGS: TypeAdapter[tuple[Pending, ...]] = TypeAdapter(tuple[Pending, ...])
 
 
@@ -65,12 +91,19 @@ def dump_pending(pending: tuple[Pending, ...]) -> list[dict[str, JsonValue]]:
 def merged(pending: PendingEntry, said: Recognition) -> PendingEntry:
     """Return a pending entry with what has been said about it.
 
-    New values fill what is missing; they replace what is there when the person corrects it.
+    New values fill what is missing; they replace what is there when the person corrects it. Dates
+    in doubt hold where nothing else is said.
     """
     new = {name: value for name, value in said.data.items() if value != ""}
     data = {**pending.data, **new} if said.corrects else {**new, **pending.data}
+    if new.keys() & pending.doubted.keys():
+        data = {**pending.doubted, **pending.data, **new}
     return PendingEntry(
-        section=pending.section, data=data, missing_fields=missing_fields(pending.section, data)
+        section=pending.section,
+        data=data,
+        missing_fields=missing_fields(pending.section, data),
+        latest=tuple(new),
+        doubted={k: v for k, v in pending.doubted.items() if k not in data},
     )
 
 
@@ -83,3 +116,19 @@ def is_other_entry(pending: PendingEntry, said: Recognition) -> bool:
         name in said.data and name in pending.data and said.data[name] != pending.data[name]
         for name in title
     )
+
+
+def raised(pending: tuple[Pending, ...], text: str) -> tuple[Pending, ...]:
+    """Put the entry on top that a message names."""
+    folded = text.casefold()
+    named = [item for item in pending if _title(item) and _title(item).casefold() in folded]
+    if len(named) != 1:
+        return pending
+    return (*(item for item in pending if item is not named[0]), named[0])
+
+
+def _title(pending: Pending) -> str:
+    if not isinstance(pending, PendingEntry):
+        return ""
+    title = pending.data.get(section_facts()[pending.section].order[0])
+    return title if isinstance(title, str) else ""

@@ -24,9 +24,9 @@ def edit_call(path: str, action: str, value: JsonValue = None) -> ToolCall:
     )
 
 
-def undo_call() -> ToolCall:
-    """Return the call that takes back the last edit."""
-    return ToolCall(name="CVUndo", params={})
+def undo_calls(steps: int, undoable: int) -> tuple[ToolCall, ...]:
+    """Return the calls that take back so many edits, if there are so many; at least one."""
+    return (ToolCall(name="CVUndo", params={}),) * max(1, min(steps, undoable))
 
 
 def after(calls: Sequence[ToolCall], resume: Resume) -> Resume:
@@ -92,7 +92,20 @@ def _update(path: str, changes: JsonObject) -> ToolCall:
     if len(changes) == 1:
         ((name, value),) = changes.items()
         return edit_call(f"{path}.{name}", "update", value)
-    return edit_call(path, "update", changes)
+    return edit_call(path, "update", _nested(changes))
+
+
+def _nested(changes: JsonObject) -> JsonObject:
+    """Return changes with "location.address" as an object of its own."""
+    nested: JsonObject = {}
+    for name, value in changes.items():
+        outer, _, inner = name.partition(".")
+        if not inner:
+            nested[outer] = value
+            continue
+        place = nested.get(outer)
+        nested[outer] = {**(place if isinstance(place, dict) else {}), inner: value}
+    return nested
 
 
 def _changes(said: Recognition, place: Place, resume: Resume) -> JsonObject:

@@ -41,19 +41,39 @@ def resolve(
     resume: Resume, outline: Outline, section: Section | None, target: Target
 ) -> Resolution:
     """Find the entries that a target means, in a section or in all of them."""
+    meant = _pointed_at(resume, outline, section, target)
+    return _all_but(meant, outline) if target.rest and isinstance(meant, Found) else meant
+
+
+def _all_but(found: Found, outline: Outline) -> Resolution:
+    """Return the other entries of the same sections."""
+    sections = {place.section for place in found.places}
+    others = tuple(
+        place
+        for place, _ in outline.places()
+        if place.section in sections and place not in found.places
+    )
+    return Found(others) if others else Missing()
+
+
+def _pointed_at(
+    resume: Resume, outline: Outline, section: Section | None, target: Target
+) -> Resolution:
     sections = [section] if section else list(SECTIONS)
     places = tuple(place for place, _ in outline.places() if place.section in sections)
     if not places:
         return Missing(target.names[0] if target.names and section is None else None)
     named = _by_names(outline, sections, target) if target.names else None
-    if named and not (isinstance(named, Missing) and (target.ordinals or target.newest)):
+    by_place = target.ordinals or target.newest or target.oldest
+    if named and not (by_place and isinstance(named, Missing)):
         return named
     if target.ordinals:
         return _by_ordinals(places, target.ordinals)
     if target.every:
         return Found(places)
-    if target.newest:
-        return Found((max(places, key=lambda place: _recency(resume, place)),))
+    if target.newest or target.oldest:
+        choose = max if target.newest else min
+        return Found((choose(places, key=lambda place: _recency(resume, place)),))
     return Found(places) if len(places) == 1 else Several(places)
 
 

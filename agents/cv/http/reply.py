@@ -158,7 +158,7 @@ def _metadata(opened: Opened, turn: TurnRecord, left: _Left) -> Metadata:
         section=said.section if said else None,
         confidence=said.confidence if said else 0.0,
         layer=said.layer if said else layer,
-        pending_data=pending.model_dump(mode="json", exclude={"kind"}) if pending else None,
+        pending_data=pending.told if pending else None,
         missing_fields=pending.missing_fields if pending else (),
         resume_data_ignored=opened.resume_data_ignored,
         version=left.version,

@@ -2,19 +2,21 @@
 
 from dataclasses import replace
 
-from mcp_tools.resume import Section
+from mcp_tools.resume import Section, title_field
 
 from .canvas import Canvas
 from .commands import CommandHit, verb_span
+from .confidence import CERTAIN, CLEAR, GUESS, LIKELY
 from .details import understand_detail
-from .fields import Fields, extract
+from .extraction import extract
+from .fields import Fields
+from .labelled import find_labelled
+from .leading import take_leading
 from .message import Message
 from .outline import Outline
 from .recognition import Intent, Recognition
 from .sections import Noun, find_nouns, find_statement, labelled_section, main_noun
 from .vocabulary import section_facts, vocabulary
-
-_CERTAIN, _CLEAR, _LIKELY, _GUESS = 0.95, 0.85, 0.75, 0.55
 
 
 def understand_addition(
@@ -22,21 +24,25 @@ def understand_addition(
 ) -> Recognition:
     """Understand a message that commands to add; `into` is a section that it need not name."""
     canvas = Canvas(message)
-    canvas.take(*verb_span(message, command))
-    noun = _noun(canvas)
+    verb = verb_span(message, command)
+    canvas.take(*verb)
+    noun = _destination(canvas, verb[1]) or _noun(canvas)
     if detail := understand_detail(message, command, outline):
         return detail
     section = noun.section if noun else into
-    confidence = _CERTAIN
+    confidence = CERTAIN
     if section is None:
-        confidence = _CLEAR
+        confidence = CLEAR
         section = find_statement(canvas.text) or _by_content(canvas)
     if section is None:
-        return Recognition(intent=Intent.ADD, confidence=_GUESS)
+        return Recognition(intent=Intent.ADD, confidence=GUESS)
     if noun and not noun.named:
-        after = vocabulary().grammar.section_after.match(canvas.text, noun.stop)
-        canvas.take(noun.begin, after.end() if after else noun.stop)
-    return _added(extract(canvas, section), confidence)
+        grammar = vocabulary().grammar
+        before = grammar.section_before.search(canvas.text, 0, noun.begin)
+        after = grammar.section_after.match(canvas.text, noun.stop)
+        begin = before.start() if before else noun.begin
+        canvas.take(begin, after.end() if after else noun.stop)
+    return _added(extract(canvas, section, given=take_leading(canvas, section)), confidence)
 
 
 def understand_statement(message: Message) -> Recognition | None:
@@ -46,13 +52,13 @@ def understand_statement(message: Message) -> Recognition | None:
     if (noun := _introducing(canvas, nouns)) and noun.section != "basics":
         introduces = vocabulary().grammar.introduces.match(canvas.text, noun.stop)
         canvas.take(0, introduces.end() if introduces else noun.stop)
-        fields = extract(canvas, noun.section)
-        return _added(fields, _CLEAR) if fields.data else None
+        fields = extract(canvas, noun.section, given=take_leading(canvas, noun.section))
+        return _added(fields, CLEAR) if fields.data else None
     section = find_statement(message.text)
     if section is None:
         return None
     fields = extract(canvas, section)
-    stated = _added(fields, _CLEAR)
+    stated = _added(fields, CLEAR)
     if section == "basics":
         stated = replace(stated, intent=Intent.UPDATE)
     return stated if fields.data or fields.problems else None
@@ -60,13 +66,32 @@ def understand_statement(message: Message) -> Recognition | None:
 
 def understand_listing(message: Message) -> Recognition | None:
     """Understand "腾讯，前端工程师，2021-2023": a time and something that looks like a field."""
-    if not any(token.kind == "span" for token in message.tokens):
+    if not any(token.when for token in message.tokens):
         return None
     canvas = Canvas(message)
     for token in message.tokens:
         canvas.take(token.begin, token.stop)
     section = _by_looks(canvas)
-    return _added(extract(Canvas(message), section), _LIKELY) if section else None
+    return _added(extract(Canvas(message), section), LIKELY) if section else None
+
+
+def understand_form(message: Message, outline: Outline) -> Recognition | None:
+    """Understand "company: Grab, position: developer, …": fields with their values only."""
+    canvas = Canvas(message)
+    noun = next(iter(find_nouns(canvas)), None)
+    if noun and canvas.trimmed(0, noun.begin) is None:
+        canvas.take(noun.begin, noun.stop)
+    else:
+        noun = None
+    section = noun.section if noun else labelled_section(canvas, basics=False)
+    found = list(find_labelled(canvas, section)) if section else []
+    single = noun is not None and not message.text[noun.begin : noun.stop].endswith("s")
+    if section in (None, "basics") or not (found or single) or outline.mentions(message.text):
+        return None
+    opens = noun is not None or canvas.trimmed(0, found[0].begin) is None
+    fields = extract(canvas, section, given=take_leading(canvas, section))
+    whole = title_field(section) in fields.data and len(fields.data) > 1
+    return _added(fields, CLEAR) if opens and whole else None
 
 
 def missing_fields(section: Section, data: object) -> tuple[str, ...]:
@@ -85,6 +110,15 @@ def _added(fields: Fields, confidence: float) -> Recognition:
         problems=tuple(fields.problems),
         confidence=confidence,
     )
+
+
+def _destination(canvas: Canvas, verb_end: int) -> Noun | None:
+    """Return the noun that a verb of motion ends at: "加到奖项里"."""
+    if not vocabulary().grammar.section_before.search(canvas.message.text, 0, verb_end):
+        return None
+    rest = canvas.text[verb_end:]
+    begin = verb_end + len(rest) - len(rest.lstrip())
+    return next((noun for noun in find_nouns(canvas) if noun.begin == begin), None)
 
 
 def _noun(canvas: Canvas) -> Noun | None:
@@ -117,8 +151,14 @@ def _by_content(canvas: Canvas) -> Section | None:
 
 
 def _by_looks(canvas: Canvas) -> Section | None:
+    """Return the section of whose fields most look like the words; a school is for education."""
     rest = [canvas.text[begin:stop] for begin, stop in canvas.segments()]
-    for section, words in vocabulary().sections.items():
-        if any(look.fullmatch(text) for look in words.looks.values() for text in rest):
-            return section
-    return None
+    fitting = {
+        section: sum(
+            any(look.fullmatch(text) for text in rest)
+            for look in vocabulary().sections[section].looks.values()
+        )
+        for section in dict.fromkeys(("education", *vocabulary().sections))
+    }
+    best = max(fitting, key=lambda section: fitting[section])
+    return best if fitting[best] else None

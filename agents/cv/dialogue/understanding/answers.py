@@ -1,18 +1,23 @@
 """Understanding a message as the answer to what was asked for."""
 
+from mcp_tools.resume import JsonObject, Section, field_kind
+
 from .additions import missing_fields
 from .canvas import Canvas
 from .commands import CommandHit
-from .fields import extract
+from .confidence import CLEAR
+from .corrections import replacements
+from .extraction import extract
+from .fields import Fields
+from .focus import Focus
 from .labelled import find_labelled, find_labels
 from .message import Message
 from .outline import Outline
 from .pointing import take_ordinals
 from .recognition import Asked, Intent, Recognition
 from .sections import find_nouns, find_statement, mask_mentions
-from .vocabulary import vocabulary
-
-_CLEAR = 0.85
+from .signals import without_opening
+from .vocabulary import section_facts, vocabulary
 
 
 def answers(message: Message, command: CommandHit | None, asked: Asked, outline: Outline) -> bool:
@@ -20,6 +25,8 @@ def answers(message: Message, command: CommandHit | None, asked: Asked, outline:
     if command is None:
         return not _states_something_else(message, asked)
     if command.intent not in (Intent.ADD, Intent.UPDATE):
+        return False
+    if command.intent is Intent.UPDATE and _has_foreign_token(message, asked.section):
         return False
     canvas = Canvas(message)
     own = find_labels(canvas, asked.section, changing=True)
@@ -41,6 +48,8 @@ def understand_answer(
 ) -> Recognition | None:
     """Understand a message as an answer; `None` if it says nothing that was asked."""
     canvas = Canvas(message)
+    if replaced := _replaced(Canvas(without_opening(message)), asked):
+        return _answer(Fields(asked.section, data=replaced), corrects=True)
     if command and command.heads:
         canvas.take(command.begin, command.stop)
     correction = vocabulary().connectors.correction.match(canvas.text)
@@ -50,18 +59,63 @@ def understand_answer(
     if becomes and not find_labels(canvas.until(becomes.start()), asked.section):
         canvas.take(*becomes.span())
     corrects = bool(correction or becomes or (command and command.intent is Intent.UPDATE))
-    wanted = () if corrects else asked.fields
-    fields = extract(canvas, asked.section, wanted=wanted, changing=True)
-    if not fields.data and not fields.problems:
+    wanted = asked.latest if corrects else asked.fields
+    if not corrects:
+        _take_subject(canvas, asked)
+    whole = canvas.copy()
+    known = () if corrects else asked.known.keys()
+    fields = extract(canvas, asked.section, wanted=wanted, known=known, changing=True)
+    if name := _only_words(whole, wanted, fields):
+        fields.data = {name: whole.value(*_trimmed(whole))}
+    return _answer(fields, corrects=corrects) if fields.data or fields.problems else None
+
+
+def _replaced(canvas: Canvas, asked: Asked) -> JsonObject:
+    """Return the right value for a known one that is said to be wrong: "不是网易，是米哈游"."""
+    for old, new in replacements(canvas):
+        for name, value in asked.known.items():
+            if isinstance(value, str) and value.casefold() == old.casefold():
+                return {name: new}
+    return {}
+
+
+def _take_subject(canvas: Canvas, asked: Asked) -> None:
+    """Take the words by which a message says that it is about this entry: its title, "it …"."""
+    for begin, stop in Focus(asked.section, index=0).mentions(canvas.text):
+        if canvas.trimmed(0, begin) is None:
+            canvas.take(begin, stop)
+    title = asked.known.get(section_facts()[asked.section].order[0])
+    begin = canvas.text.casefold().find(title.casefold()) if isinstance(title, str) else -1
+    if begin >= 0 and isinstance(title, str):
+        canvas.take(begin, begin + len(title))
+
+
+def _only_words(whole: Canvas, wanted: tuple[str, ...], fields: Fields) -> str | None:
+    """Return the field that all of a message must be for, though something else was read in it.
+
+    So it is when one field for words was asked and the message is one phrase without any marks.
+    """
+    names = [name for name in wanted if name in section_facts()[fields.section].order]
+    if len(wanted) != 1 or len(names) != 1 or names[0] in fields.data or whole.message.tokens:
         return None
+    marked = find_labels(whole, fields.section, changing=True) or len(whole.segments()) != 1
+    return None if marked else names[0]
+
+
+def _trimmed(canvas: Canvas) -> tuple[int, int]:
+    (segment,) = canvas.segments()
+    return canvas.trimmed(*segment) or segment
+
+
+def _answer(fields: Fields, *, corrects: bool) -> Recognition:
     return Recognition(
         intent=Intent.ADD,
-        section=asked.section,
+        section=fields.section,
         data=fields.data,
         others=tuple(fields.others),
-        missing_fields=missing_fields(asked.section, fields.data),
+        missing_fields=missing_fields(fields.section, fields.data),
         problems=tuple(fields.problems),
-        confidence=_CLEAR,
+        confidence=CLEAR,
         answers=True,
         corrects=corrects,
     )
@@ -71,6 +125,14 @@ def _states_something_else(message: Message, asked: Asked) -> bool:
     statement = find_statement(message.text)
     if statement and statement != asked.section:
         return True
+    if _has_foreign_token(message, asked.section):
+        return True
     canvas = Canvas(message)
     own, basics = (list(find_labelled(canvas, section)) for section in (asked.section, "basics"))
     return bool(basics) and not own
+
+
+def _has_foreign_token(message: Message, section: Section) -> bool:
+    """Tell whether a message gives an address or a number that only the basics have."""
+    kinds = (token.kind for token in message.tokens)
+    return any(kind in ("email", "phone") and not field_kind(section, kind) for kind in kinds)

@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass
 
-from mcp_tools.resume import field_kind, is_present
+from mcp_tools.resume import field_kind, is_present, title_field
 
 from .canvas import Canvas
-from .fields import Fields, put_when, put_words, take_frames, take_tokens
+from .fields import Fields, look_of, put_when, put_words, take_frames, take_tokens
 from .labelled import Label, find_labelled, value_end
 from .listed import grade_of
 from .vocabulary import section_facts, vocabulary
@@ -37,7 +37,7 @@ def assign(
         canvas.take(item.begin, item.stop)
     if not connector:
         take_tokens(fields, canvas)
-        _take_trailing_grade(fields, canvas)
+        take_grade(fields, canvas)
     if fields.section == "basics":
         take_frames(fields, canvas)
     if connector and words and not fields.data and not fields.problems:
@@ -50,6 +50,8 @@ def _assign_first(
 ) -> str | None:
     """Put the value behind the connector under the field before it, or return it."""
     name = labels[-1].field if labels else ""
+    if {"startDate", "endDate"} <= {label.field for label in labels}:
+        name = "period"
     stop = value_end(canvas, fields.section, name, connector.stop, limit)
     words = canvas.value(connector.stop, stop)
     if name:
@@ -58,18 +60,20 @@ def _assign_first(
     return None if name else words
 
 
-def _take_trailing_grade(fields: Fields, canvas: Canvas) -> None:
+def take_grade(fields: Fields, canvas: Canvas) -> None:
     """Understand "make French native": a grade that ends the message without a connection."""
     grade = section_facts()[fields.section].grade
     found = list(vocabulary().grades.finditer(canvas.text)) if grade else []
-    if grade and found and not canvas.text[found[-1].end() :].strip():
+    rest = (found[-1].end(), len(canvas.text)) if found else (0, 0)
+    if grade and found and canvas.trimmed(*rest, vocabulary().references.filler) is None:
         fields.put(grade, canvas.value(*found[-1].span()))
         canvas.take(*found[-1].span())
 
 
 def _put_bare(fields: Fields, canvas: Canvas, connector: Connector, words: str) -> str | None:
     """Put a value under the field that its form tells; return it if none does."""
-    token = canvas.message.token_at(connector.stop)
+    rest = canvas.message.text[connector.stop :]
+    token = canvas.message.token_at(len(canvas.message.text) - len(rest.lstrip(" ")))
     grade = section_facts()[fields.section].grade
     if token and token.when and field_kind(fields.section, fields.facts.date or "startDate"):
         put_when(fields, token.when, token.text)
@@ -79,6 +83,8 @@ def _put_bare(fields: Fields, canvas: Canvas, connector: Connector, words: str) 
         fields.data["endDate"] = None
     elif grade and (level := grade_of(words)):
         fields.put(grade, level)
+    elif (name := look_of(fields, words)) and name != title_field(fields.section):
+        fields.put(name, words)
     else:
         return words
     return None

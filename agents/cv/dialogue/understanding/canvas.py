@@ -6,7 +6,7 @@ from .message import Message
 from .vocabulary import Filler, vocabulary
 from .words import DELIMITERS, TAKEN
 
-_SPLIT = re.compile(rf"[{DELIMITERS}()\[\]|:]|\s[-–—]+\s|[-–—]{{2,}}|(?<!\w)[-–—](?=\w)")
+_SPLIT = re.compile(rf"[{DELIMITERS}()\[\]|:]|\s[-–—/]+\s|[-–—]{{2,}}|(?<!\w)[-–—](?=\w)")
 _TRIM = DELIMITERS + " \t()[]-–—~:\"'"
 
 
@@ -62,9 +62,17 @@ class Canvas:
             if begin >= stop:
                 return None
             text = self.text[begin:stop]
-            if match := filler.leading.match(text):
+            if (match := filler.leading.match(text)) and not self._in_name(begin, match[0]):
                 begin += match.end()
-            elif match := filler.trailing.search(text):
+            elif (match := filler.trailing.search(text)) and not self._in_name(
+                begin + match.start(), match[0]
+            ):
                 stop = begin + match.start()
             else:
                 return begin, stop
+
+    def _in_name(self, begin: int, word: str) -> bool:
+        """Tell whether a filler word is the part of a name, as in "Capital One"."""
+        first = word.lstrip()[:2]
+        follows = self.text[:begin].rstrip(" ")[-1:].isalpha()
+        return follows and len(first) == 2 and first[0].isupper() and first[1].islower()

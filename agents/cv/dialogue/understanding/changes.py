@@ -7,6 +7,7 @@ from mcp_tools.resume import Section
 from .assignments import Connector, assign
 from .canvas import Canvas
 from .commands import CommandHit
+from .confidence import CERTAIN, CLEAR, LIKELY
 from .fields import Fields
 from .labelled import find_labels
 from .message import Message
@@ -22,9 +23,8 @@ from .sections import (
     main_noun,
     mask_mentions,
 )
-from .vocabulary import vocabulary
-
-_CERTAIN, _CLEAR, _LIKELY = 0.95, 0.85, 0.65
+from .vocabulary import section_facts, vocabulary
+from .words import DELIMITERS
 
 
 def understand_change(message: Message, command: CommandHit, outline: Outline) -> Recognition:
@@ -36,24 +36,29 @@ def understand_change(message: Message, command: CommandHit, outline: Outline) -
     canvas = Canvas(message)
     if command.heads:
         canvas.take(command.begin, command.stop)
-    connector = _connector(canvas, command)
-    pointed = canvas.until(connector.begin) if connector else canvas
+    connector = find_connector(canvas, command)
+    limit = connector.begin if connector else _prose_begin(canvas)
+    pointed = canvas.until(limit)
     noun, section = _section(pointed, connector, outline)
     if section is None:
         said = Recognition(
             value=canvas.value(connector.stop, len(canvas.text)) if connector else None,
-            confidence=_LIKELY,
+            confidence=LIKELY,
         )
     else:
         said = _changed(Fields(section), canvas, pointed, connector, noun, outline)
         certain = noun is not None or command.heads
-        said = replace(said, confidence=_CERTAIN if certain else _CLEAR)
+        said = replace(said, confidence=CERTAIN if certain else CLEAR)
+        pointed = pointed if connector else canvas.until(limit)
     names = take_mentions(pointed, outline)
     target = take_ordinals(pointed)
     if noun and pointed.has(noun.begin, noun.stop):
         pointed.take(noun.begin, noun.stop)
     target = replace(target, names=(*names, *other_names(pointed)))
-    return replace(said, intent=Intent.UPDATE, target=target)
+    if section and not target:
+        target = replace(target, names=take_mentions(canvas, outline.only(section)))
+    section = section or outline.section_of(target.names)
+    return replace(said, intent=Intent.UPDATE, section=section, target=target)
 
 
 def _changed(
@@ -73,11 +78,15 @@ def _changed(
     if connector and labels and (match := original.search(pointed.text, 0, connector.begin)):
         pointed.take(*match.span())
     return Recognition(
-        section=fields.section, data=fields.data, value=value, problems=tuple(fields.problems)
+        section=fields.section,
+        data=fields.data,
+        fields=tuple(label.field for label in labels[-1:]),
+        value=value,
+        problems=tuple(fields.problems),
     )
 
 
-def _connector(canvas: Canvas, command: CommandHit) -> Connector | None:
+def find_connector(canvas: Canvas, command: CommandHit) -> Connector | None:
     """Return what connects what is changed with its new value."""
     becomes = vocabulary().connectors.becomes.search(canvas.text)
     if becomes:
@@ -85,7 +94,33 @@ def _connector(canvas: Canvas, command: CommandHit) -> Connector | None:
     if not command.heads:
         return _copula(canvas)
     found = (form.search(canvas.text, command.stop) for form in vocabulary().connectors.to)
-    return next((Connector(*match.span()) for match in found if match), None)
+    connected = next((Connector(*match.span()) for match in found if match), None)
+    return connected or _adjacent(canvas)
+
+
+def _adjacent(canvas: Canvas) -> Connector | None:
+    """Return the place before "Staff SRE" in "make my position Staff SRE"."""
+    labels = [label for labels in labels_by_section(canvas).values() for label in labels]
+    last = max(labels, key=lambda label: label.stop, default=None)
+    if last is None or any(label.connected for label in labels):
+        return None
+    begins = canvas.text[: last.begin].rstrip(" ")[-1:] in (*DELIMITERS, ":")
+    rest = canvas.text[last.stop :]
+    follows = rest[:1] == " " and canvas.trimmed(last.stop, len(canvas.text)) is not None
+    if begins or not follows or vocabulary().grammar.no_value.match(rest.lstrip()):
+        return None
+    return Connector(last.stop, last.stop) if rest.lstrip()[0].isalnum() else None
+
+
+def _prose_begin(canvas: Canvas) -> int:
+    """Return where prose begins that the name of its field introduces: no entry is named there."""
+    begins = (
+        label.value
+        for section, labels in labels_by_section(canvas).items()
+        for label in labels
+        if label.connected and label.field == section_facts()[section].prose
+    )
+    return min(begins, default=len(canvas.text))
 
 
 def _copula(canvas: Canvas) -> Connector | None:
@@ -112,9 +147,11 @@ def _section(
         fitting = (section for section in sections if find_labels(visible, section))
         return None, next(fitting, sections[0])
     pointing = bool(take_ordinals(visible.copy())) or bool(_naming_words(visible, connector))
-    by_label = labelled_section(visible, basics=not pointing)
+    by_label = labelled_section(visible, basics=not pointing, outline=outline)
     if by_label and (noun is None or not mentions):
         return (noun if noun and noun.section == by_label else None), by_label
+    if noun is None and outline.focus and take_ordinals(visible.copy()):
+        return None, outline.focus.section
     return noun, noun.section if noun else None
 
 

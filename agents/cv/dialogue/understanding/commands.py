@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from .message import Message
-from .recognition import Intent, Signal
+from .recognition import Intent
 from .vocabulary import vocabulary
 
 _HEADS = (Intent.ADD, Intent.UPDATE, Intent.DELETE, Intent.READ)
@@ -26,31 +26,17 @@ class CommandHit:
 def find_command(message: Message) -> CommandHit | None:
     """Return the command of a message: the one that opens it, else one inside it."""
     text = message.text
-    if vocabulary().commands[Intent.UNDO].whole.fullmatch(text.strip(_EDGES)):
-        return CommandHit(Intent.UNDO, 0, len(text), heads=True)
     heads = [hit for intent in _HEADS if (hit := _head(text, intent))]
     first = min(heads, key=lambda hit: (hit.begin, hit.begin - hit.stop), default=None)
     if first and not text[: first.begin].strip(_EDGES):
         return first
     if match := vocabulary().connectors.becomes.search(text):
         return CommandHit(Intent.UPDATE, match.start(), match.start(), heads=False)
-    for intent in _INSIDE:
+    asks = first is None or first.intent is Intent.READ
+    for intent in _INSIDE if asks else _INSIDE[:-1]:
         if match := vocabulary().commands[intent].inside.search(text):
             return CommandHit(intent, match.start(), match.end(), heads=False)
     return first
-
-
-def find_signal(message: Message) -> Signal | None:
-    """Return what a message that is not about the resume's content says."""
-    text = message.text.strip(_EDGES)
-    signals = vocabulary().signals
-    pairs: tuple[tuple[Signal, re.Pattern[str]], ...] = (
-        ("cancel", signals.cancel),
-        ("greeting", signals.greeting),
-        ("help", signals.help),
-        ("thanks", signals.thanks),
-    )
-    return next((name for name, words in pairs if words.fullmatch(text)), None)
 
 
 def _head(text: str, intent: Intent) -> CommandHit | None:
@@ -70,6 +56,7 @@ def verb_span(message: Message, command: CommandHit) -> tuple[int, int]:
     """Return the place of a command's verb, which may be a part of what matched."""
     if command.heads:
         return command.begin, command.stop
-    head = re.compile(vocabulary().commands[command.intent].head.pattern, re.IGNORECASE)
+    head = vocabulary().commands[command.intent].head
     found = list(head.finditer(message.text, command.begin, command.stop))
-    return found[-1].span() if found else (command.begin, command.begin)
+    whole = head.match(message.text, found[-1].start()) if found else None
+    return whole.span() if whole else (command.begin, command.begin)

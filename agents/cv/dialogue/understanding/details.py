@@ -1,23 +1,23 @@
 """Understanding "add a highlight to my Google job: …": a value for one field of an entry."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from mcp_tools.resume import Section, field_kind
 
 from .canvas import Canvas
 from .commands import CommandHit, verb_span
+from .confidence import CLEAR
 from .fields import Fields, put_words
 from .labelled import Label, find_labels
 from .message import Message
 from .outline import Outline
 from .pointing import take_mentions, take_ordinals
 from .recognition import Intent, Recognition, Target
-from .sections import BY_PRECEDENCE, find_nouns, mask_mentions
+from .sections import BY_PRECEDENCE, Noun, find_nouns, mask_mentions
 from .vocabulary import vocabulary
 
-_CLEAR = 0.9
 _OF_ENTRIES = ("highlights", "keywords", "courses")
 """Fields that only an entry has, so that it need not be said which section is meant."""
 _COLON = re.compile(r"\s*[:=]\s*")
@@ -40,7 +40,9 @@ def understand_detail(
     begin, stop = verb_span(message, command)
     canvas = Canvas(message)
     canvas.take(begin, stop)
-    found = (_understood(message, detail, outline) for detail in _details(canvas, stop, outline))
+    found = (
+        _understood(message, detail, outline) for detail in _details(canvas, begin, stop, outline)
+    )
     return next((recognition for recognition in found if recognition), None)
 
 
@@ -51,7 +53,9 @@ def _understood(message: Message, detail: _Detail, outline: Outline) -> Recognit
     canvas.take(detail.label.begin, detail.label.stop)
     canvas.take(detail.begin, detail.stop)
     target = _target(canvas, outline, detail.section)
-    if not (target or detail.label.field in _OF_ENTRIES) or not (fields.data or fields.problems):
+    implied = outline.focused is not None and outline.focused.section == detail.section
+    pointed = target or implied or detail.label.field in _OF_ENTRIES
+    if not pointed or not (fields.data or fields.problems):
         return None
     return Recognition(
         intent=Intent.ADD,
@@ -60,42 +64,79 @@ def _understood(message: Message, detail: _Detail, outline: Outline) -> Recognit
         fields=(detail.label.field,),
         target=target,
         problems=tuple(fields.problems),
-        confidence=_CLEAR,
+        confidence=CLEAR,
     )
 
 
-def _details(canvas: Canvas, verb_end: int, outline: Outline) -> Iterator[_Detail]:
+def _details(canvas: Canvas, verb_begin: int, verb_end: int, outline: Outline) -> Iterator[_Detail]:
     visible = mask_mentions(canvas, outline)
     nouns = find_nouns(visible)
-    mentioned = (m.place.section for m in outline.mentions(canvas.text))
-    sections = dict.fromkeys((*(noun.section for noun in nouns), *mentioned, *BY_PRECEDENCE))
+    mentioned = [m.place.section for m in outline.mentions(canvas.text)]
+    focus = (outline.focus.section,) if outline.focus else ()
+    sections = dict.fromkeys(
+        (*(noun.section for noun in nouns), *mentioned, *focus, *BY_PRECEDENCE)
+    )
     for section in sections:
         for label in find_labels(visible, section) if section != "basics" else ():
-            if any(noun.begin <= label.begin and label.stop <= noun.stop for noun in nouns):
+            if _names_section(label, section, nouns, mentioned):
                 continue
-            if canvas.trimmed(verb_end, label.begin) is None and _begins_value(canvas, label):
-                yield _Detail(section, label, *_place_after(canvas, label))
+            if label.begin < verb_end:
+                if _leads_to(canvas, label, verb_begin):
+                    yield _Detail(section, label, verb_end, len(canvas.text))
+                continue
+            if canvas.trimmed(verb_end, label.begin) is None and _begins_value(visible, label):
+                yield _Detail(section, label, *_place_after(visible, label, outline))
             elif field_kind(section, label.field) == "list" and (
                 to := vocabulary().grammar.field_before.search(canvas.text, verb_end, label.begin)
             ):
                 yield _Detail(section, label, verb_end, to.start())
 
 
+def _names_section(
+    label: Label, section: Section, nouns: Sequence[Noun], mentioned: Sequence[Section]
+) -> bool:
+    """Tell whether a label is part of the name of a section, not a field of the named entry."""
+    return any(
+        noun.begin <= label.begin
+        and label.stop <= noun.stop
+        and (noun.section == section or section not in mentioned)
+        for noun in nouns
+    )
+
+
+def _leads_to(canvas: Canvas, label: Label, verb_begin: int) -> bool:
+    """Tell whether a label stands right before the verb: "Python的关键词加上Django"."""
+    return label.stop <= verb_begin and not canvas.trimmed(
+        label.stop, verb_begin, vocabulary().references.filler
+    )
+
+
 def _begins_value(canvas: Canvas, label: Label) -> bool:
     """Tell whether a value or the entry follows a label, as not in "my role as …"."""
-    rest = canvas.text[label.stop :].lstrip()
+    rest = canvas.text[label.stop :].lstrip(" ")
     return not vocabulary().grammar.no_value.match(rest) or bool(
         vocabulary().grammar.entry.match(rest)
     )
 
 
-def _place_after(canvas: Canvas, label: Label) -> tuple[int, int]:
+def _place_after(canvas: Canvas, label: Label, outline: Outline) -> tuple[int, int]:
     """Return where a value stands whose label comes right after the verb."""
     if colon := _COLON.search(canvas.text, label.stop):
         return colon.end(), len(canvas.text)
     entry = vocabulary().grammar.entry
-    ends = [match.start() for match in entry.finditer(canvas.text, label.stop)]
+    ends = [
+        match.start()
+        for match in entry.finditer(canvas.text, label.stop)
+        if _points_at_entry(canvas, match.end(), outline)
+    ]
     return label.stop, ends[-1] if ends else len(canvas.text)
+
+
+def _points_at_entry(canvas: Canvas, begin: int, outline: Outline) -> bool:
+    rest = canvas.copy()
+    rest.take(0, begin)
+    named = outline.mentions(canvas.message.text[begin:])
+    return bool(named or find_nouns(rest) or take_ordinals(rest))
 
 
 def _target(canvas: Canvas, outline: Outline, section: Section) -> Target:

@@ -1,20 +1,17 @@
 """The fields of an entry in what somebody says about it."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from mcp_tools.resume import JsonObject, Section, field_kind, is_present
 
 from .canvas import Canvas
-from .labelled import find_labelled
-from .listed import grade_of, listed_entries, split_list
+from .listed import grade_of, split_list
 from .tokens import Token, When
 from .vocabulary import SectionFacts, SectionWords, section_facts, vocabulary
 
 _DIGITS = "0123456789"
-_PROSE_LENGTH = 6
-"""From this many characters on, words without a field are taken as a description."""
 _ARTICLE = re.compile(r"^the (?=[A-Z])")
 
 
@@ -23,6 +20,7 @@ class Fields:
     """The fields found so far; `problems` are dates that cannot be read.
 
     `wanted` are the fields that the person was asked for; what could be one or the other is that.
+    `known` ones are not filled by words without any mark.
     """
 
     section: Section
@@ -30,6 +28,7 @@ class Fields:
     others: list[JsonObject] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     wanted: tuple[str, ...] = ()
+    known: frozenset[str] = frozenset()
 
     @property
     def facts(self) -> SectionFacts:
@@ -62,31 +61,13 @@ class Fields:
         return True
 
 
-def extract(
-    canvas: Canvas, section: Section, *, wanted: tuple[str, ...] = (), changing: bool = False
-) -> Fields:
-    """Take everything from a canvas that is about an entry of a section.
-
-    `wanted` are the fields that the person was asked for, if they were. `changing` allows for
-    words of change between a field and its value.
-    """
-    fields = Fields(section, wanted=wanted)
-    for found in list(find_labelled(canvas, section, changing=changing)):
-        put_words(fields, canvas, found.field, found.value, found.stop)
-        canvas.take(found.begin, found.stop)
-    take_tokens(fields, canvas)
-    take_frames(fields, canvas)
-    if fields.facts.listed:
-        _take_list(fields, canvas)
-    elif fields.facts.order:
-        _take_segments(fields, canvas)
-    return fields
-
-
 def put_words(fields: Fields, canvas: Canvas, name: str, begin: int, stop: int) -> None:
     """Set a named field from the words at a place, reading dates as dates."""
     if name != "period" and not _is_date(name):
-        fields.put(name, canvas.value(begin, stop))
+        if name == "location":
+            begin, stop = canvas.trimmed(begin, stop) or (begin, stop)
+        inside = (t.text for t in canvas.message.tokens_in(begin, stop) if t.kind == name)
+        fields.put(name, next(inside, None) or canvas.value(begin, stop))
         return
     token = next((t for t in canvas.message.tokens_in(begin, stop) if t.when), None)
     token = token or canvas.message.token_at(begin)
@@ -135,7 +116,7 @@ def take_tokens(fields: Fields, canvas: Canvas) -> None:
         "phone": lambda token: fields.put("phone", token.text),
         "url": lambda token: fields.put("url", token.text),
     }
-    for token in canvas.message.tokens:
+    for token in sorted(canvas.message.tokens, key=_is_vague):
         if not canvas.has(token.begin, token.stop):
             continue
         if token.when and field_kind(fields.section, fields.facts.date or "startDate"):
@@ -149,6 +130,11 @@ def take_tokens(fields: Fields, canvas: Canvas) -> None:
     if present and field_kind(fields.section, "endDate"):
         fields.data.setdefault("endDate", None)
         canvas.take(*present.span())
+
+
+def _is_vague(token: Token) -> bool:
+    """Tell whether a date must yield to others, which say themselves what they are."""
+    return token.when is not None and not token.when.is_span and token.when.role is None
 
 
 def take_frames(fields: Fields, canvas: Canvas) -> None:
@@ -173,51 +159,8 @@ def _frame_value(
     return match.span(name) if name == fields.facts.prose else canvas.trimmed(*match.span(name))
 
 
-def _take_list(fields: Fields, canvas: Canvas) -> None:
-    entries = listed_entries(canvas, fields.section)
-    if not entries:
-        return
-    first, *rest = entries
-    fields.data = {**first, **fields.data}
-    fields.others = [*rest]
-
-
-def _take_segments(fields: Fields, canvas: Canvas) -> None:
-    """Give the words that are left to the fields that they look like, the rest in order."""
-    rest: list[tuple[int, int]] = []
-    for begin, stop in _pieces(fields, canvas):
-        name = _looks_like(fields, canvas.text[begin:stop])
-        if name is None or not fields.put(name, canvas.value(begin, stop)):
-            rest.append((begin, stop))
-    order = [*(name for name in fields.wanted if name in fields.facts.order), *fields.facts.order]
-    free = iter([name for name in dict.fromkeys(order) if name not in fields.data])
-    for begin, stop in rest:
-        value = canvas.value(begin, stop)
-        name = next(free, None) or fields.facts.prose
-        if name == fields.facts.prose and len(value) < _PROSE_LENGTH:
-            continue
-        if name and name in fields.data and name == fields.facts.prose:
-            fields.data[name] = f"{fields.data[name]}; {value}"
-        elif name:
-            fields.put(name, value)
-
-
-def _pieces(fields: Fields, canvas: Canvas) -> Iterator[tuple[int, int]]:
-    """Yield the segments; one of several words apart is split where the words look like fields."""
-    for begin, stop in canvas.segments():
-        words = [
-            (begin + match.start(), begin + match.end())
-            for match in re.finditer(r"\S+", canvas.text[begin:stop])
-        ]
-        chinese = any("\u4e00" <= c <= "\u9fff" for c in canvas.text[begin:stop])
-        named = [_looks_like(fields, canvas.text[b:s]) for b, s in words]
-        if len(words) > 1 and chinese and any(named):
-            yield from (t for b, s in words if (t := canvas.trimmed(b, s)))
-        else:
-            yield begin, stop
-
-
-def _looks_like(fields: Fields, text: str) -> str | None:
+def look_of(fields: Fields, text: str) -> str | None:
+    """Return the field, not set yet, whose values look like a text."""
     free = ((name, look) for name, look in fields.words.looks.items() if name not in fields.data)
     return next((name for name, look in free if look.fullmatch(text)), None)
 

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from itertools import zip_longest
 
 from mcp_tools.resume import Section
@@ -43,12 +43,28 @@ def find_labels(canvas: Canvas, section: Section, *, changing: bool = False) -> 
 
     In a message that changes something, "to" connects a field and its value as well.
     """
+    return list(_labels(canvas.text, section, changing=changing))
+
+
+@lru_cache(maxsize=256)
+def _labels(text: str, section: Section, *, changing: bool) -> tuple[Label, ...]:
+    """Find labels; the same text is looked at several times while a message is understood."""
     found: list[Label] = []
-    for name in vocabulary().sections[section].labels.find(canvas.text):
-        connector = _connectors(changing).match(canvas.text, name.stop)
+    for name in vocabulary().sections[section].labels.find(text):
+        connector = _connectors(changing).match(text, name.stop)
+        if in_name(text, name.begin, name.stop) and text[name.stop :][:1] != ":":
+            continue
         value = connector.end() if connector else name.stop
         found.append(Label(name.field, name.begin, name.stop, value, connector is not None))
-    return found
+    return tuple(found)
+
+
+def in_name(text: str, begin: int, stop: int) -> bool:
+    """Tell whether a word is written like the end of a proper name, as in "Columbia University"."""
+    before = text[:begin].rstrip().rsplit(" ", 1)[-1].strip(TAKEN)
+    if not (text[begin].isupper() and text[begin:stop].isascii() and before[:1].isupper()):
+        return False
+    return before[-1].isalnum() and not vocabulary().references.filler.leading.fullmatch(before)
 
 
 def find_labelled(
@@ -56,9 +72,17 @@ def find_labelled(
 ) -> Iterator[Labelled]:
     """Yield the fields whose values the message gives, in order."""
     found = find_labels(canvas, section, changing=changing)
-    labels = [label for label in found if _has_value(canvas, label, changing=changing)]
+    values = {label.value for label in found if label.connected}
+    labels = [
+        label
+        for label in found
+        if _has_value(canvas, label, changing=changing)
+        and (label.connected or label.begin not in values or _DATED.match(label.field))
+    ]
     for label, following in zip_longest(labels, labels[1:]):
         limit = following.begin if following else len(canvas.text)
+        if following and not canvas.text[label.value : following.begin].strip():
+            continue
         stop = value_end(canvas, section, label.field, label.value, limit)
         if canvas.text[label.value : stop].strip(DELIMITERS + " "):
             yield Labelled(label.field, label.begin, label.value, stop)
@@ -91,7 +115,7 @@ def _prose_end() -> re.Pattern[str]:
 
 
 def _is_long(section: Section, field: str) -> bool:
-    return field in (section_facts()[section].prose, *_LONG_FIELDS)
+    return field.partition(".")[0] in (section_facts()[section].prose, *_LONG_FIELDS)
 
 
 def _has_value(canvas: Canvas, label: Label, *, changing: bool) -> bool:
@@ -105,6 +129,7 @@ def _has_value(canvas: Canvas, label: Label, *, changing: bool) -> bool:
         return token is not None and token.when is not None
     before = canvas.text[: label.begin].rstrip()
     opens = not before or before[-1] in DELIMITERS + "(:" or (changing and token is not None)
+    opens = opens or vocabulary().grammar.label_before.search(before) is not None
     if changing and label.field in ("level", "fluency"):
         opens = opens or vocabulary().grades.match(rest.lstrip()) is not None
     return opens and not vocabulary().grammar.no_value.match(rest.lstrip())

@@ -17,6 +17,8 @@ class _Item:
     grade: str | None = None
     spreads: bool = False
     """Whether the grade stands before the name and so holds for the items that follow."""
+    led: bool = False
+    """Whether words like "I know" begin anew with this item."""
 
 
 def listed_entries(canvas: Canvas, section: Section) -> list[JsonObject]:
@@ -24,7 +26,7 @@ def listed_entries(canvas: Canvas, section: Section) -> list[JsonObject]:
     facts = section_facts()[section]
     if facts.listed is None:
         return []
-    items = [_understood(item, section) for item in _items(canvas, section)]
+    items = [replace(_understood(item, section), led=led) for item, led in _items(canvas, section)]
     entries: list[JsonObject] = []
     for item in _graded(items):
         if item.name and item.name not in (entry[facts.listed] for entry in entries):
@@ -45,9 +47,9 @@ def split_list(text: str) -> list[str]:
     return [part.strip(DELIMITERS + " ()") for part in parts if part.strip(DELIMITERS + " ()")]
 
 
-def _items(canvas: Canvas, section: Section) -> list[str]:
-    """Return the words of every item, quotes taken off, grades still with them."""
-    found: list[str] = []
+def _items(canvas: Canvas, section: Section) -> list[tuple[str, bool]]:
+    """Return the words of every item and whether it was led in; grades are still with them."""
+    found: list[tuple[str, bool]] = []
     begin = 0
     text = re.sub(rf"[。!?\n:{TAKEN}]", ",", canvas.text)
     for match in [*vocabulary().joiners.finditer(text), None]:
@@ -56,7 +58,7 @@ def _items(canvas: Canvas, section: Section) -> list[str]:
         offset = len(text[begin:stop]) - len(text[begin:stop].lstrip())
         start = begin + offset + (lead.end() if lead else 0)
         if trimmed := canvas.trimmed(start, stop):
-            found.append(_with_brackets(canvas, *trimmed))
+            found.append((_with_brackets(canvas, *trimmed), lead is not None))
         begin = match.end() if match else stop
     return found
 
@@ -112,6 +114,7 @@ def _graded(items: list[_Item]) -> list[_Item]:
             spreading = item.grade if item.spreads else None
             result.append(item)
         else:
+            spreading = None if item.led else spreading
             result.append(replace(item, grade=spreading))
     return result
 

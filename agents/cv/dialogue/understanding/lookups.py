@@ -6,15 +6,14 @@ from mcp_tools.resume import Section, title_field
 
 from .canvas import Canvas
 from .commands import CommandHit
+from .confidence import CERTAIN, CLEAR, LIKELY, NOTHING
 from .labelled import Label, find_labels
 from .message import Message
 from .outline import Mention, Outline
 from .pointing import other_names, take_mentions, take_ordinals
 from .recognition import Intent, Recognition, Target
 from .sections import Noun, find_nouns, labelled_section, main_noun, mask_mentions
-from .vocabulary import vocabulary
-
-_CERTAIN, _CLEAR, _LIKELY, _NOTHING = 0.95, 0.85, 0.65, 0.3
+from .vocabulary import section_facts, vocabulary
 
 
 def understand_lookup(message: Message, command: CommandHit, outline: Outline) -> Recognition:
@@ -27,27 +26,33 @@ def understand_lookup(message: Message, command: CommandHit, outline: Outline) -
     section, fields = _take_question(canvas) if command.intent is Intent.READ else (None, ())
     if command.heads:
         canvas.take(command.begin, command.stop)
+    whole = vocabulary().references.whole.search(message.raw)
+    if whole:
+        canvas.take(*whole.span())
     visible = mask_mentions(canvas, outline)
     noun = main_noun(visible, find_nouns(visible), last=True)
     section = section or _section(visible, noun, mentions)
     if section and not fields:
         fields = _take_fields(canvas, visible, section, noun, command)
     names = take_mentions(canvas, outline)
-    target = take_ordinals(canvas)
+    rest = _take_rest(canvas)
+    target = replace(take_ordinals(canvas), rest=rest)
     if noun and section == noun.section:
         canvas.take(noun.begin, noun.stop)
-    whole = vocabulary().references.whole.search(message.raw)
-    if whole:
-        canvas.take(*whole.span())
     _take_verbs(canvas, command)
-    every = not whole and vocabulary().references.every.search(message.text) is not None
+    every = vocabulary().references.every.search(message.text) is not None
+    every = every if whole is None else section is not None
     if whole and section is None:
         target = Target()
     else:
         target = replace(target, every=every, names=(*names, *other_names(canvas)))
+    if command.intent is Intent.READ and command.heads and not (section or whole or target):
+        section = outline.focus.section if outline.focus else None
     confidence = _confidence(command, section, target, whole=whole is not None)
+    if section is None and (section := outline.section_of(target.names)):
+        confidence = LIKELY
     return Recognition(
-        intent=command.intent if confidence > _NOTHING else Intent.UNKNOWN,
+        intent=command.intent if confidence > NOTHING else Intent.UNKNOWN,
         section=section,
         fields=fields,
         target=target,
@@ -81,15 +86,18 @@ def _take_fields(
     canvas: Canvas, visible: Canvas, section: Section, noun: Noun | None, command: CommandHit
 ) -> tuple[str, ...]:
     """Take the names of fields."""
+    counted = bool(take_ordinals(visible.copy()).ordinals)
     labels = [
-        label for label in find_labels(visible, section) if not _is_part(label, noun, command)
+        label
+        for label in find_labels(visible, section)
+        if not _is_part(label, noun, asks=command.intent is Intent.READ and not counted)
     ]
     for label in labels:
         canvas.take(label.begin, label.stop)
     return tuple(dict.fromkeys(label.field for label in labels))
 
 
-def _is_part(label: Label, noun: Noun | None, command: CommandHit) -> bool:
+def _is_part(label: Label, noun: Noun | None, *, asks: bool) -> bool:
     """Tell whether the name of a field is only a part of the section's name.
 
     "my degree" asks for a field of the education, though to delete it means the entry.
@@ -97,16 +105,27 @@ def _is_part(label: Label, noun: Noun | None, command: CommandHit) -> bool:
     if noun is None or label.begin < noun.begin or noun.stop < label.stop:
         return False
     whole = (label.begin, label.stop) == (noun.begin, noun.stop)
-    asks = whole and label.field != title_field(noun.section) and noun.section != "basics"
-    return not (asks and command.intent is Intent.READ)
+    named_alike = (title_field(noun.section), section_facts()[noun.section].prose)
+    is_field = whole and label.field not in named_alike and noun.section != "basics"
+    return not (asks and is_field)
+
+
+def _take_rest(canvas: Canvas) -> bool:
+    """Take "except" and the like; return whether all but the named entries are meant."""
+    found = list(vocabulary().references.rest.finditer(canvas.text))
+    for match in found:
+        canvas.take(*match.span())
+    return bool(found)
 
 
 def _take_verbs(canvas: Canvas, command: CommandHit) -> None:
-    """Take the words of a command that stand inside the message."""
-    inside = vocabulary().commands[command.intent].inside
+    """Take the words of a command that stand inside the message, but not its object."""
+    words = vocabulary().commands[command.intent]
+    inside = words.inside
     match = inside.search(canvas.text)
     while match and match[0]:
-        canvas.take(*match.span())
+        verbs = list(words.head.finditer(canvas.text, *match.span()))
+        canvas.take(*(verbs[-1] if verbs else match).span())
         match = inside.search(canvas.text)
 
 
@@ -114,8 +133,8 @@ def _confidence(
     command: CommandHit, section: Section | None, target: Target, *, whole: bool
 ) -> float:
     if section:
-        return _CERTAIN if command.heads else _CLEAR
+        return CERTAIN if command.heads else CLEAR
     if whole:
-        return _CLEAR
+        return CLEAR
     pointed = bool(target) and (command.intent is Intent.DELETE or bool(target.ordinals))
-    return _LIKELY if pointed else _NOTHING
+    return LIKELY if pointed else NOTHING

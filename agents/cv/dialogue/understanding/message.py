@@ -7,6 +7,7 @@ from datetime import date
 
 from mcp_tools.resume import Language
 
+from .spelling import corrected
 from .tokens import FILL, Token, TokenKind, mask
 from .vocabulary import vocabulary
 from .when import find_whens
@@ -17,7 +18,7 @@ _FORMS: tuple[tuple[TokenKind, re.Pattern[str]], ...] = (
     (
         "url",
         re.compile(
-            r"https?://[\w\-./~%?#=&+:@]+|(?<![\w@.])(?!asp\.net|socket\.io)(?:[a-z\d-]+\.)+"
+            r"https?://[\w\-./~%?#=&+:@]+|(?<![\w@.])(?!asp\.net|socket\.io)(?-i:(?=[a-z\d]))(?:[a-z\d-]+\.)+"
             r"(?:com|cn|org|net|io|dev|me|ai|co|edu|app|xyz|info|tech)(?:/[\w\-./~%?#=&+:@]*)?"
             r"(?![\w.]*@)(?![a-z\d])",
             re.ASCII | re.IGNORECASE,
@@ -51,8 +52,9 @@ _HAN = re.compile(r"[\u4e00-\u9fff]")
 class Message:
     """What somebody wrote.
 
-    `raw` is their text; `text` is the same length and for patterns: full-width punctuation made
-    ASCII, the dot that ends a sentence made "。", polite words blanked, tokens masked.
+    `raw` is their text with misspelt commands put right; `text` is the same length and for
+    patterns: full-width punctuation made ASCII, the dot that ends a sentence made "。", polite
+    words blanked, tokens masked.
     """
 
     raw: str
@@ -82,18 +84,20 @@ class Message:
 
 def prepare(raw: str, *, today: date) -> Message:
     """Make a message ready."""
+    raw = corrected(raw)
     plain = _STOP.sub("。", raw.translate(_FULL_WIDTH))
-    tokens = _find_tokens(plain, today=today)
+    tokens = _find_tokens(raw, plain, today=today)
     text = vocabulary().noise.sub(lambda match: " " * len(match[0]), mask(plain, tokens))
     return Message(raw=raw, text=text, tokens=tokens, language=language_of(mask(plain, tokens)))
 
 
-def _find_tokens(text: str, *, today: date) -> tuple[Token, ...]:
+def _find_tokens(raw: str, text: str, *, today: date) -> tuple[Token, ...]:
     tokens: list[Token] = []
     rest = text
     for kind, form in _FORMS:
         for match in form.finditer(rest):
-            inner = match[0][1:-1] if kind == "quote" else match[0]
+            said = raw[match.start() : match.end()]
+            inner = said[1:-1] if kind == "quote" else said
             tokens.append(Token(kind, match.start(), match.end(), inner.strip()))
             rest = rest[: match.start()] + FILL * len(match[0]) + rest[match.end() :]
     for when in find_whens(rest, today=today):

@@ -2,11 +2,13 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from pydantic import JsonValue
 
 from mcp_tools.resume import SECTIONS, Resume, Section, title_field
 
+from .focus import Focus
 from .vocabulary import aliases
 
 _MIN_MENTION = 2
@@ -23,7 +25,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """The title of an entry at `begin:stop` of a text."""
+    """The title of an entry, or what points back at it, at `begin:stop` of a text."""
 
     begin: int
     stop: int
@@ -32,25 +34,41 @@ class Mention:
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """For every section the texts of each entry, its title first ("" when it has none)."""
+    """For every section the texts of each entry, its title first ("" when it has none).
+
+    `focus` is what the conversation is about; its entry is known by "it" and "that one" as well.
+    """
 
     entries: Mapping[Section, tuple[tuple[str, ...], ...]] = field(default_factory=dict)
+    focus: Focus | None = None
 
     @classmethod
-    def of(cls, resume: Resume) -> "Outline":
-        """Make the outline of a resume."""
+    def of(cls, resume: Resume, focus: Focus | None = None) -> "Outline":
+        """Make the outline of a resume; a focus on what is not there any more is none."""
         document = resume.to_json()
-        return cls(
-            {
-                section: tuple(_texts(section, entry) for entry in found if isinstance(entry, dict))
-                for section in SECTIONS
-                if isinstance(found := document.get(section), list)
-            }
-        )
+        entries = {
+            section: tuple(_texts(section, entry) for entry in found if isinstance(entry, dict))
+            for section in SECTIONS
+            if isinstance(found := document.get(section), list)
+        }
+        there = focus and (focus.index or 0) < max(1, len(entries.get(focus.section, ())))
+        return cls(entries, focus if there else None)
+
+    @property
+    def focused(self) -> Place | None:
+        """The entry that the conversation is about."""
+        if self.focus is None or self.focus.index is None:
+            return None
+        return Place(self.focus.section, self.focus.index)
 
     def only(self, section: Section) -> "Outline":
         """Return the outline of one section."""
-        return Outline({section: self.entries.get(section, ())})
+        focus = self.focus if self.focus and self.focus.section == section else None
+        return Outline({section: self.entries.get(section, ())}, focus)
+
+    def without_focus(self) -> "Outline":
+        """Return the outline for a message in which "it" means something else."""
+        return Outline(self.entries)
 
     def places(self) -> Iterator[tuple[Place, tuple[str, ...]]]:
         """Yield every entry with its texts."""
@@ -59,34 +77,45 @@ class Outline:
                 yield Place(section, index), texts
 
     def mentions(self, text: str) -> list[Mention]:
-        """Return where titles of entries stand in a text, the longer ones first."""
+        """Return where entries are named or pointed back at in a text, the longer names first."""
         folded = text.casefold()
         found = [
             Mention(begin, begin + len(name), place)
             for place, texts in self.places()
             for name in _names(texts[0].casefold())
-            if len(name) >= _MIN_MENTION
+            if len(name) >= _MIN_MENTION and name in folded
             for begin in _occurrences(folded, name)
         ]
+        if self.focus and (focused := self.focused):
+            found += [Mention(*span, focused) for span in self.focus.mentions(text)]
         return sorted(found, key=lambda mention: mention.begin - mention.stop)
 
     def find(self, name: str, sections: Sequence[Section] = SECTIONS) -> list[Place]:
         """Return the entries that a name fits best: by title, by part of it, by another text."""
+        if self.focus and (focused := self.focused) and self.focus.names(name):
+            return [focused] if focused.section in sections else []
         known_as = _names(name.casefold().strip())
         ranked = [
             (rank, place)
             for place, texts in self.places()
             if place.section in sections
             for wanted in known_as
-            if (rank := _fit(wanted, texts)) is not None
+            for title in _names(texts[0].casefold())
+            if (rank := _fit(wanted, (title, *texts[1:]))) is not None
         ]
         best = min((rank for rank, _ in ranked), default=None)
         return list(dict.fromkeys(place for rank, place in ranked if rank == best))
 
+    def section_of(self, names: Sequence[str]) -> Section | None:
+        """Return the section in which the names fit entries; `None` if there are several."""
+        found = {place.section for name in names for place in self.find(name)}
+        return found.pop() if len(found) == 1 else None
 
-def _names(folded: str) -> list[str]:
+
+@lru_cache(maxsize=1024)
+def _names(folded: str) -> tuple[str, ...]:
     """Return all the names of what a name in lower case means."""
-    return sorted(aliases().get(folded, frozenset((folded,))))
+    return tuple(sorted(aliases().get(folded, frozenset((folded,)))))
 
 
 def _fit(wanted: str, texts: tuple[str, ...]) -> int | None:
@@ -94,9 +123,9 @@ def _fit(wanted: str, texts: tuple[str, ...]) -> int | None:
     title, *others = (text.casefold() for text in texts)
     if not wanted:
         return None
-    if wanted == title:
+    if wanted.replace(" ", "") == title.replace(" ", ""):
         return 0
-    if title and _contains(title, wanted):
+    if title and len(wanted) >= _MIN_MENTION and _contains(title, wanted):
         return 1
     if title and _contains(wanted, title):
         return 2

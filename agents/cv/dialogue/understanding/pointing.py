@@ -12,19 +12,27 @@ from .vocabulary import vocabulary
 def take_ordinals(canvas: Canvas) -> Target:
     """Take the words that point by number or place from a canvas."""
     ordinals: list[int] = []
-    newest = False
+    by_time: set[str] = set()
     for form in vocabulary().references.ordinal:
         for match in list(form.finditer(canvas.text)):
             kind = match.lastgroup or "last"
-            if kind == "newest":
-                newest = True
+            if kind in ("newest", "oldest"):
+                by_time.add(kind)
+            elif kind in ("firsts", "lasts"):
+                count = number_of(match[kind])
+                ordinals += range(count) if kind == "firsts" else range(-count, 0)
             else:
                 ordinals.append(_index(kind, match[kind] if match.lastgroup else "second"))
             _take_group(canvas, match)
     every = vocabulary().references.every.search(canvas.text)
     if every:
         canvas.take(*every.span())
-    return Target(ordinals=tuple(dict.fromkeys(ordinals)), newest=newest, every=every is not None)
+    return Target(
+        ordinals=tuple(dict.fromkeys(ordinals)),
+        newest="newest" in by_time,
+        oldest="oldest" in by_time,
+        every=every is not None,
+    )
 
 
 def take_mentions(canvas: Canvas, outline: Outline) -> tuple[str, ...]:
@@ -70,11 +78,12 @@ def _index(kind: str, words: str) -> int:
         return -1
     if kind == "first":
         return 0
-    number = _number(words)
+    number = number_of(words)
     return -number if kind == "back" else number - 1
 
 
-def _number(words: str) -> int:
+def number_of(words: str) -> int:
+    """Return the number that some words write: "12", "third", "二十"; 0 for others."""
     folded = words.strip().lower()
     digits = re.match(r"\d+", folded)
     if digits:
@@ -83,4 +92,4 @@ def _number(words: str) -> int:
     if folded in numbers:
         return numbers[folded]
     tens, _, ones = folded.partition("十")
-    return numbers.get(tens, 1) * 10 + numbers.get(ones, 0)
+    return numbers.get(tens, "十" in folded) * 10 + numbers.get(ones, 0)

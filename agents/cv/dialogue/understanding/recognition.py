@@ -6,7 +6,9 @@ from typing import Literal
 
 from mcp_tools.resume import JsonObject, Language, Section
 
-Signal = Literal["cancel", "greeting", "thanks", "help"]
+Signal = Literal["cancel", "swap", "later", "go_on", "none", "unsure", "greeting", "thanks", "help"]
+ALL_STEPS = 1000
+"""More edits than can be taken back."""
 
 
 class Intent(StrEnum):
@@ -25,16 +27,19 @@ class Target:
     """Which entries are meant.
 
     `ordinals` count from 0, or from the end with -1 for the last; `names` are words of the entries;
-    `newest` is the current or most recent one.
+    `newest` is the current or most recent one, `oldest` the earliest;
+    with `rest` all the others are meant.
     """
 
     ordinals: tuple[int, ...] = ()
     names: tuple[str, ...] = ()
     newest: bool = False
+    oldest: bool = False
     every: bool = False
+    rest: bool = False
 
     def __bool__(self) -> bool:
-        return bool(self.ordinals or self.names or self.newest or self.every)
+        return bool(self.ordinals or self.names or self.newest or self.oldest or self.every)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,8 +50,8 @@ class Recognition:
     an `endDate` of `None` means "until now". `fields` are the fields that a READ or DELETE asks
     for, or the list field that an ADD extends. `value` is a new value whose field is not named, in
     place of `target.names`. `problems` are dates that cannot be read. `answers` says that the
-    message fills in what was asked, `corrects` that it replaces what was said before. `language` is
-    `None` when the message could be either.
+    message fills in what was asked, `corrects` that it replaces what was said before. `steps` are
+    the edits to take back. `language` is `None` when the message could be either.
     """
 
     intent: Intent = Intent.UNKNOWN
@@ -63,12 +68,18 @@ class Recognition:
     corrects: bool = False
     creative: bool = False
     signal: Signal | None = None
+    steps: int = 1
     language: Language | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What the person was asked for: fields of an entry that is not complete."""
+    """What the person was asked for: fields of an entry that is not complete.
+
+    `known` is the entry so far, and `latest` are the fields that were given last.
+    """
 
     section: Section
     fields: tuple[str, ...]
+    known: JsonObject = field(default_factory=dict)
+    latest: tuple[str, ...] = ()

@@ -5,19 +5,28 @@ from datetime import date
 
 from mcp_tools.resume import Section
 
-from .additions import understand_addition, understand_listing, understand_statement
+from .additions import (
+    understand_addition,
+    understand_form,
+    understand_listing,
+    understand_statement,
+)
+from .amending import understand_amendment, understand_more, understand_value
 from .answers import answers, understand_answer
 from .canvas import Canvas
 from .changes import understand_change
-from .commands import CommandHit, find_command, find_signal
+from .commands import CommandHit, find_command
+from .confidence import CERTAIN, LIKELY, NOTHING, tempered
+from .corrections import understand_correction
+from .facts import tells_of_another, understand_fact
 from .labelled import find_labelled
 from .lookups import understand_lookup
 from .message import Message, prepare
 from .outline import Outline
+from .profiles import understand_profile
 from .recognition import Asked, Intent, Recognition
-from .vocabulary import vocabulary
-
-_CERTAIN, _BARE_NOUN, _NOTHING = 0.95, 0.7, 0.2
+from .signals import find_signal, steps_back, without_opening
+from .vocabulary import section_facts, vocabulary
 
 
 class IntentRecognizer:
@@ -31,16 +40,20 @@ class IntentRecognizer:
         outline: Outline | None = None,
         asked: Asked | None = None,
         section: Section | None = None,
+        awaits_value: bool = False,
     ) -> Recognition:
         """Return what a message means.
 
         `outline` tells the names of the entries that there are, `asked` what the person was asked
-        for last, `section` where something is to be added, `today` what "last year" is.
+        for last, `section` where something is to be added, `today` what "last year" is. With
+        `awaits_value` the message may be a new value for the field in focus.
         """
         message = prepare(text, today=today)
-        found = self._understood(message, outline or Outline(), asked, section)
+        outline = outline or Outline()
+        found = understand_value(message, outline) if awaits_value else None
+        found = found or self._understood(message, outline, asked, section)
         return replace(
-            found,
+            tempered(found, outline),
             language=message.language,
             creative=vocabulary().creative.search(text) is not None,
         )
@@ -49,34 +62,63 @@ class IntentRecognizer:
         self, message: Message, outline: Outline, asked: Asked | None, section: Section | None
     ) -> Recognition:
         if signal := find_signal(message):
-            return Recognition(signal=signal, confidence=_CERTAIN)
+            return Recognition(signal=signal, confidence=CERTAIN)
+        if steps := steps_back(message, outline.focus):
+            return Recognition(intent=Intent.UNDO, steps=steps, confidence=CERTAIN)
         command = find_command(message)
         if asked and answers(message, command, asked, outline):
             answer = understand_answer(message, command, asked)
             if answer:
                 return answer
+        if amended := understand_amendment(message, command, outline):
+            return amended
+        if profile := understand_profile(message, command, outline):
+            return profile
         if command is None:
             return _without_command(message, outline)
+        message = without_opening(message)
         match command.intent:
-            case Intent.UNDO:
-                return Recognition(intent=Intent.UNDO, confidence=_CERTAIN)
             case Intent.ADD:
-                return understand_addition(message, command, outline, section)
+                return understand_addition(message, command, outline, section or _more_of(outline))
             case Intent.UPDATE:
-                return understand_change(message, command, outline)
+                return _changed_or_stated(message, command, outline)
             case _:
                 return understand_lookup(message, command, outline)
+
+
+def _more_of(outline: Outline) -> Section | None:
+    """Return the section to which "再来一个Angular" adds: one of names, if it is in focus."""
+    focus = outline.focus
+    return focus.section if focus and section_facts()[focus.section].listed else None
+
+
+def _changed_or_stated(message: Message, command: CommandHit, outline: Outline) -> Recognition:
+    """Understand a change, or a statement whose words could connect a field and its value."""
+    changed = understand_change(message, command, outline)
+    if command.heads or changed.section or changed.target:
+        return changed
+    return understand_statement(message) or changed
 
 
 def _without_command(message: Message, outline: Outline) -> Recognition:
     """Understand a statement of fact, a field with its value, or the bare name of a section."""
     start = CommandHit(Intent.UPDATE, 0, 0, heads=False)
-    changed = understand_change(message, start, outline)
-    if changed.section == "basics" and changed.data and _opens_with_field(message):
-        return changed
-    if stated := understand_statement(message):
+    if _opens_with_field(message):
+        changed = understand_change(message, start, outline)
+        if changed.section == "basics" and changed.data:
+            return changed
+    if form := understand_form(message, outline):
+        return form
+    stated = understand_statement(message)
+    fact = understand_fact(message, outline)
+    if fact and not (stated and tells_of_another(stated, fact, message)):
+        return fact
+    if correction := understand_correction(message, outline):
+        return correction
+    if stated:
         return stated
-    if (changed.data and (changed.target or changed.section == "basics")) or changed.problems:
+    changed = understand_change(message, start, outline)
+    if (changed.data and _is_placed(changed, outline)) or changed.problems:
         return changed
     if listed := understand_listing(message):
         return listed
@@ -84,8 +126,19 @@ def _without_command(message: Message, outline: Outline) -> Recognition:
         return changed
     looked = understand_lookup(message, replace(start, intent=Intent.READ), outline)
     if looked.section and not looked.target.names:
-        return replace(looked, confidence=_BARE_NOUN)
-    return Recognition(section=looked.section, confidence=_NOTHING)
+        return replace(looked, confidence=LIKELY)
+    if more := understand_more(message, outline):
+        return more
+    return Recognition(section=looked.section, confidence=NOTHING)
+
+
+def _is_placed(changed: Recognition, outline: Outline) -> bool:
+    """Tell whether it is plain what a change is about."""
+    target, section = changed.target, changed.section
+    if section == "basics":
+        return True
+    known = [name for name in target.names if section and outline.find(name, (section,))]
+    return bool(known or (target and not target.names))
 
 
 def _opens_with_field(message: Message) -> bool:

@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from mcp_tools.resume import Section, title_field
 
 from .canvas import Canvas
-from .labelled import Label, find_labels
+from .labelled import Label, find_labels, in_name
 from .outline import Outline
 from .vocabulary import vocabulary
 from .words import TAKEN
@@ -59,16 +60,22 @@ class Noun:
 
 def find_nouns(canvas: Canvas) -> list[Noun]:
     """Return the names of sections in a text, in order; "work project" counts as one."""
+    return list(_nouns(canvas.text))
+
+
+@lru_cache(maxsize=256)
+def _nouns(text: str) -> tuple[Noun, ...]:
+    """Find nouns; the same text is looked at several times while a message is understood."""
     hits = [
-        Noun(section, *match.span(), named=_in_name(canvas.text, *match.span()))
+        Noun(section, *match.span(), named=_is_named(text, *match.span()))
         for section, words in vocabulary().sections.items()
-        for match in words.nouns.finditer(canvas.text)
+        for match in words.nouns.finditer(text)
     ]
     nouns: list[Noun] = []
     for hit in sorted(hits, key=lambda noun: noun.begin - noun.stop):
         if all(hit.stop <= other.begin or other.stop <= hit.begin for other in nouns):
             nouns.append(hit)
-    return _compounds(canvas.text, sorted(nouns, key=lambda noun: noun.begin))
+    return tuple(_compounds(text, sorted(nouns, key=lambda noun: noun.begin)))
 
 
 def main_noun(canvas: Canvas, nouns: Sequence[Noun], *, last: bool) -> Noun | None:
@@ -125,7 +132,8 @@ def _compounds(text: str, nouns: list[Noun]) -> list[Noun]:
     joined: list[Noun] = []
     for noun in nouns:
         previous = joined[-1] if joined else None
-        if previous and text[previous.stop : noun.begin] in ("", " "):
+        plural = previous is not None and text[previous.begin : previous.stop].endswith("s")
+        if previous and not plural and text[previous.stop : noun.begin] in ("", " "):
             section = previous.section if noun.section in _GENERAL else noun.section
             joined[-1] = Noun(section, previous.begin, noun.stop, named=noun.named)
         else:
@@ -142,18 +150,34 @@ def _clarity(canvas: Canvas, noun: Noun) -> int:
     return 4 * (located is not None) + long - 2 * noun.named
 
 
-def _in_name(text: str, begin: int, stop: int) -> bool:
-    """Tell whether a noun ends a proper name, as in "Columbia University"."""
-    before = text[:begin].rstrip().rsplit(" ", 1)[-1].strip(TAKEN)
-    return text[begin].isupper() and text[begin:stop].isascii() and before[:1].isupper()
+def _is_named(text: str, begin: int, stop: int) -> bool:
+    """Tell whether a noun ends a proper name: "Columbia University", "oxford university"."""
+    if in_name(text, begin, stop):
+        return True
+    word = text[:begin].rstrip().rsplit(" ", 1)[-1].strip(TAKEN)
+    fillers = (vocabulary().references.filler, vocabulary().filler)
+    common = any(filler.leading.fullmatch(word) for filler in fillers)
+    named = vocabulary().grammar.named.fullmatch(text, begin, stop) is not None
+    return named and word.isalpha() and word.isascii() and not common
 
 
-def labelled_section(canvas: Canvas, *, basics: bool) -> Section | None:
-    """Return the section of which a text names most fields, `basics` only if allowed."""
+def labelled_section(
+    canvas: Canvas, *, basics: bool, outline: Outline | None = None
+) -> Section | None:
+    """Return the section of which a text names most fields, `basics` only if allowed.
+
+    Of several, the one that the conversation is about comes first.
+    """
+    focus = outline.focus.section if outline and outline.focus else None
     lengths = {
         section: sum(label.stop - label.begin for label in labels)
         for section, labels in labels_by_section(canvas).items()
         if basics or section != "basics"
     }
     longest = max(lengths.values(), default=0)
-    return next((section for section, length in lengths.items() if length == longest), None)
+    named = [section for section, length in lengths.items() if length == longest]
+    entry = outline is not None and outline.focused is not None
+    about_entry = entry and not vocabulary().grammar.own.search(canvas.text)
+    if focus in named and ("basics" not in named or about_entry):
+        return focus
+    return next(iter(named), None)

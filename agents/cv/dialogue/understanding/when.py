@@ -4,10 +4,10 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import date
-from functools import cache
 
-from mcp_tools.resume import DATE_PATTERN, MONTHS, InvalidDateError, iso_date
+from mcp_tools.resume import DATE_PATTERN, InvalidDateError, iso_date
 
+from .relative import MONTH_WORD, month_number, relative_dates
 from .tokens import Role, When
 from .vocabulary import vocabulary
 
@@ -25,9 +25,13 @@ _SHORT_YEARS = re.compile(
     r"(?<!\d)((?:19|20)\d\d)\s*(?:-|–|—|~|到|至)\s*(\d\d)(?:年)?(?![\d./月-])"
 )
 _MONTH = re.compile(
-    rf"(?<![\d年])(?P<number>\d{{1,2}})月份?|(?<![a-z])(?P<word>{'|'.join(MONTHS)})[a-z]*\.?(?![a-z])",
+    rf"(?<![\d年])(?P<number>\d{{1,2}})月份?|(?<![a-z])(?P<word>{MONTH_WORD})\.?(?![a-z])",
     re.IGNORECASE,
 )
+
+
+_MONTH_FIRST = re.compile(r"(?<![\d.-])(?P<month>\d{1,2})[.-](?P<year>(?:19|20)\d\d)(?![\d.])")
+_MONTH_BEFORE = re.compile(rf"(?<![a-z])(?P<word>{MONTH_WORD})\.?(?: of)? $", re.IGNORECASE)
 
 
 def find_whens(text: str, *, today: date) -> list[When]:
@@ -35,7 +39,7 @@ def find_whens(text: str, *, today: date) -> list[When]:
     found = list(_short_year_spans(text))
     covered = [(when.begin, when.stop) for when in found]
     pieces = [piece for piece in _pieces(text, today) if not _inside(piece, covered)]
-    found += _joined(text, pieces)
+    found += _joined(text, [_with_year(text, piece, today) for piece in pieces])
     return sorted((_with_context(text, when) for when in found), key=lambda when: when.begin)
 
 
@@ -51,19 +55,30 @@ def _pieces(text: str, today: date) -> Iterator[_Piece]:
     """Yield single dates, and months without a year as partial pieces."""
     end = 0
     candidates = [
-        *((match, _absolute(match)) for match in _DATE.finditer(text)),
-        *((match, _relative(match, today)) for match in _relative_pattern().finditer(text)),
+        *(_Piece(match.start(), match.end(), _absolute(match)) for match in _DATE.finditer(text)),
+        *(_month_first(match) for match in _MONTH_FIRST.finditer(text)),
+        *(_Piece(*found) for found in relative_dates(text, today=today)),
     ]
-    full = sorted(candidates, key=lambda item: (item[0].start(), -item[0].end()))
-    spans = [(match.start(), match.end()) for match, _ in full]
-    for match, iso in full:
-        if match.start() >= end:
-            yield _Piece(match.start(), match.end(), iso)
-            end = match.end()
+    full = sorted(candidates, key=lambda piece: (piece.begin, -piece.stop))
+    full = [_with_month(text, piece) for piece in full]
+    spans = [(piece.begin, piece.stop) for piece in full]
+    for piece in full:
+        if piece.begin >= end:
+            yield piece
+            end = piece.stop
     for match in _MONTH.finditer(text):
         piece = _Piece(match.start(), match.end(), _month_number(match), partial=True)
         if not _inside(piece, spans):
             yield piece
+
+
+def _with_month(text: str, year: _Piece) -> _Piece:
+    """Take in the month before "last year" and the like."""
+    month = _MONTH_BEFORE.search(text, 0, year.begin)
+    if month is None or year.iso is None or len(year.iso) > 4:
+        return year
+    number = month_number(month["word"])
+    return _Piece(month.start(), year.stop, f"{year.iso}-{number:02d}")
 
 
 def _absolute(match: re.Match[str]) -> str | None:
@@ -73,16 +88,16 @@ def _absolute(match: re.Match[str]) -> str | None:
         return None
 
 
-def _relative(match: re.Match[str], today: date) -> str | None:
-    offset = int((match.lastgroup or "").removeprefix("back"))
-    year = str(today.year - offset)
-    month = re.search(r"\d{1,2}(?=月)", match[0])
-    return f"{year}-{int(month[0]):02d}" if month and 1 <= int(month[0]) <= 12 else year
+def _month_first(match: re.Match[str]) -> _Piece:
+    """Read "03.2019"."""
+    month = int(match["month"])
+    iso = f"{match['year']}-{month:02d}" if 1 <= month <= 12 else None
+    return _Piece(match.start(), match.end(), iso)
 
 
 def _month_number(match: re.Match[str]) -> str | None:
     if match["word"]:
-        return f"{MONTHS.index(match['word'].lower()) + 1:02d}"
+        return f"{month_number(match['word']):02d}"
     number = int(match["number"])
     return f"{number:02d}" if 1 <= number <= 12 else None
 
@@ -106,6 +121,21 @@ def _joined(text: str, pieces: list[_Piece]) -> Iterator[When]:
             yield When(first.begin, first.stop + match.end(), start=first.iso, open=True)
         elif not first.partial:
             yield _point(first)
+
+
+def _with_year(text: str, piece: _Piece, today: date) -> _Piece:
+    """Give "since March" the year in which that month was last, unless a neighbour gives one."""
+    words = vocabulary().time
+    before, after = text[: piece.begin], text[piece.stop :]
+    led = any(
+        words_before.search(before)
+        for words_before in (words.since_before, words.from_before, words.at_before)
+    )
+    alone = not re.match(r"\s*(?:to|until|till|through|and|-|–|—|~|/|,|\d)", after)
+    if not (piece.partial and piece.iso and led and alone and text[piece.begin].isalpha()):
+        return piece
+    year = today.year - (int(piece.iso) > today.month)
+    return _Piece(piece.begin, piece.stop, f"{year}-{piece.iso}")
 
 
 def _span(first: _Piece, second: _Piece) -> When | None:
@@ -170,10 +200,3 @@ def _clause_end(text: str) -> str:
 
 def _clause_start(text: str) -> str:
     return re.split(r"[,;。，；\n]", text)[0]
-
-
-@cache
-def _relative_pattern() -> re.Pattern[str]:
-    years = vocabulary().time.years
-    alternatives = (f"(?P<back{back}>{words.pattern})" for back, words in years.items())
-    return re.compile("|".join(alternatives), re.IGNORECASE)

@@ -88,14 +88,22 @@ class FieldNames:
             tuple((field, _compiled(word)) for field, word in pairs),
         )
 
+    def pattern_of(self, field: str) -> str:
+        """Return a pattern for the names of one field."""
+        return "|".join(word.pattern for name, word in self.by_field if name == field)
+
     def find(self, text: str) -> Iterator[FieldMatch]:
         """Yield the names of fields in a text, in order and apart from each other."""
         for match in self.any_word.finditer(text):
             if not _goes_on(text[: match.start()], match[0]) and not _goes_on(
                 match[0], text[match.end() :]
             ):
-                field = next(name for name, word in self.by_field if word.fullmatch(match[0]))
-                yield FieldMatch(field, match.start(), match.end())
+                yield FieldMatch(self._field(text, *match.span()), *match.span())
+
+    def _field(self, text: str, begin: int, stop: int) -> str:
+        """Return the field that the words at a place name."""
+        found = ((name, word.match(text, begin)) for name, word in self.by_field)
+        return next(name for name, match in found if match and match.end() == stop)
 
 
 def _goes_on(left: str, right: str) -> bool:

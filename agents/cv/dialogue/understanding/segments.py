@@ -1,0 +1,79 @@
+"""The words of an entry that nothing marks: between commas, or side by side."""
+
+import re
+from collections.abc import Iterator
+
+from .canvas import Canvas
+from .fields import Fields, look_of
+from .vocabulary import aliases, vocabulary
+
+_PROSE_LENGTH = 6
+"""From this many characters on, words without a field are taken as a description."""
+_PROSE_LEAD = re.compile(r"(?<![a-z])(?:an?|the|[a-z]+ed|built|led|made|wrote) $", re.IGNORECASE)
+
+
+def take_segments(fields: Fields, canvas: Canvas) -> None:
+    """Give the words that are left to the fields that they look like, the rest in order."""
+    rest: list[tuple[int, int]] = []
+    for begin, stop in _pieces(fields, canvas):
+        name = look_of(fields, canvas.text[begin:stop])
+        if name is None or not fields.put(name, canvas.value(begin, stop)):
+            rest.append((begin, stop))
+    asked = [name for name in fields.wanted if name in fields.facts.order]
+    order = [*asked, *(fields.facts.order if asked or not fields.wanted else ())]
+    taken = fields.data.keys() | fields.known
+    free = iter([name for name in dict.fromkeys(order) if name not in taken])
+    for begin, stop in rest:
+        name = next(free, None) or fields.facts.prose
+        article = _PROSE_LEAD.search(canvas.text, 0, begin) if name == fields.facts.prose else None
+        value = canvas.value(article.start() if article else begin, stop)
+        if name == fields.facts.prose and len(value) < _PROSE_LENGTH:
+            continue
+        if name and name in fields.data and name == fields.facts.prose:
+            fields.data[name] = f"{fields.data[name]}; {value}"
+        elif name:
+            fields.put(name, value)
+
+
+def _pieces(fields: Fields, canvas: Canvas) -> Iterator[tuple[int, int]]:
+    """Yield the segments; one of several words apart is split where the words look like fields."""
+    for begin, stop in canvas.segments():
+        words = [
+            (begin + match.start(), begin + match.end())
+            for match in re.finditer(r"\S+", canvas.text[begin:stop])
+        ]
+        texts = [canvas.text[b:s] for b, s in words]
+        chinese = any(map(_has_han, texts))
+        named = [look_of(fields, text) for text in texts]
+        if len(words) > 1 and (all(map(_has_han, texts)) or (chinese and any(named))):
+            yield from (t for b, s in words if (t := canvas.trimmed(b, s)))
+        elif end := _end_of_title(fields, canvas, words):
+            yield begin, end
+            yield canvas.trimmed(end, stop) or (end, stop)
+        else:
+            yield begin, stop
+
+
+def _end_of_title(fields: Fields, canvas: Canvas, words: list[tuple[int, int]]) -> int | None:
+    """Return where the title ends in "KPMG auditor", if what follows looks like a field."""
+    if fields.facts.order[0] in fields.data.keys() | fields.known:
+        return None
+    begin, stop = words[0][0], words[-1][1]
+    for _, end in words[:-1]:
+        title, rest = canvas.text[begin:end], canvas.text[end:stop].strip()
+        if look_of(fields, rest) in fields.facts.order[1:] and _is_title(fields, title, rest):
+            return end
+    return None
+
+
+def _is_title(fields: Fields, title: str, rest: str) -> bool:
+    """Tell whether words are a title of their own: known, or capital before other words."""
+    known = title.casefold() in aliases() and look_of(fields, title) == fields.facts.order[0]
+    written = title.istitle() and rest.islower()
+    ranked = vocabulary().grammar.ranked
+    begins = " " in rest and ranked.match(rest) is not None and ranked.search(title) is None
+    return known or written or begins
+
+
+def _has_han(text: str) -> bool:
+    return any("\u4e00" <= character <= "\u9fff" for character in text)

@@ -1,0 +1,40 @@
+"""What is known: the words of the person and the texts of the resume, read once."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import date
+
+from .names import plain
+from .numbers import numbers_said
+from .times import Times, times_in
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """Facts to compare with."""
+
+    text: str
+    """All of it, in plain letters."""
+    digits: str
+    """Its runs of digits, without what stands between the digits of a phone."""
+    numbers: frozenset[float]
+    times: Times
+    today: date
+
+    @classmethod
+    def of(cls, texts: Iterable[str], *, today: date, counts: Iterable[int] = ()) -> "Known":
+        """Read texts; `counts` are numbers that are known besides, as of entries."""
+        text = plain_lines(texts)
+        return cls(
+            text=text,
+            digits=re.sub(r"(?<=\d)[\s().-]+(?=\d)", "", text),
+            numbers=frozenset(numbers_said(text)) | frozenset(map(float, counts)),
+            times=times_in([text], today=today),
+            today=today,
+        )
+
+
+def plain_lines(texts: Iterable[str]) -> str:
+    """The texts in plain letters, one on each line."""
+    return "\n".join(plain(text) for text in texts)

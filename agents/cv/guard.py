@@ -1,0 +1,186 @@
+"""What is done around each tool call, so that nothing is invented and nothing is lost.
+
+Before an edit of the model: facts of hard kinds that nobody has given refuse it (`facts`).
+After a success: what is pending changes with the edit, in the event that carries its result, so
+that neither can be stored without the other.
+"""
+
+import asyncio
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from google.adk.events import Event
+from google.adk.tools.base_tool import BaseTool
+from google.adk.tools.tool_context import ToolContext
+from pydantic import JsonValue
+
+from mcp_tools.resume import (
+    EditRecord,
+    JsonObject,
+    Language,
+    Operation,
+    Path,
+    Resume,
+    ResumeDesk,
+    title_field,
+)
+
+from .dialogue.pending import Pending, PendingEntry
+from .dialogue.phrases import joined, phrase
+from .facts import NESTED, Known, unsaid
+from .memory import Memory, Turn
+
+Answer = dict[str, Any]
+
+UNSAID = "unsaid"
+"""The code of the refusal."""
+_MOST_TOLD = 8
+
+
+async def nothing_invented(
+    tool: BaseTool, args: dict[str, Any], tool_context: ToolContext
+) -> Answer | None:
+    """Refuse an edit of the model that states what neither the person nor the resume has said."""
+    memory = Memory(tool_context.state)
+    turn = _turn(memory, tool_context)
+    if turn is None or turn.layer != "llm" or tool.name == "CVReader":
+        return None
+    before = turn.before if turn.before is not None else memory.resume.to_json()
+    facts: list[str] = []
+    if tool.name == "CVEditor":
+        facts = await asyncio.to_thread(_unsaid, memory, tool_context, args)
+    kind = "clarify" if facts else turn.type
+    memory.turn = turn.model_copy(update={"before": before, "type": kind})
+    if not facts:
+        return None
+    told = joined((f"“{fact}”" for fact in facts[:_MOST_TOLD]), memory.language)
+    error = phrase("unsaid", memory.language, facts=told)
+    path = str(args.get("path", ""))
+    return {"success": False, "path": path, "value": None, "error": error, "code": UNSAID}
+
+
+async def pending_with_its_edit(
+    tool: BaseTool, args: dict[str, Any], tool_context: ToolContext, tool_response: Answer
+) -> None:
+    """After a call: commit what it has left pending, if it has succeeded."""
+    memory = Memory(tool_context.state)
+    turn = _turn(memory, tool_context)
+    if turn is None or not isinstance(tool_response, Mapping) or not tool_response.get("success"):
+        return
+    if turn.layer == "rules" and turn.left is not None and not turn.results:
+        memory.pending = turn.left
+    elif turn.layer == "llm" and tool.name == "CVEditor" and args.get("action") == "add":
+        pending = memory.pending
+        left = _without_added(pending, str(tool_response["path"]), tool_response.get("value"))
+        if left != pending:
+            memory.pending = left
+
+
+def _unsaid(memory: Memory, context: ToolContext, args: Mapping[str, Any]) -> list[str]:
+    """The facts that an edit would write down and nobody has given."""
+    known = _known(memory, context)
+    found = (
+        fact
+        for operation in _operations(memory, args)
+        for fact in unsaid(*_place(operation["path"]), operation.get("value"), known)
+    )
+    return list(dict.fromkeys(found))
+
+
+def _turn(memory: Memory, context: ToolContext) -> Turn | None:
+    turn = memory.turn
+    return turn if turn and turn.invocation_id == context.invocation_id else None
+
+
+@dataclass
+class _Draft:
+    """A resume on which an edit is tried."""
+
+    resume: Resume
+    language: Language
+    history: list[EditRecord] = field(default_factory=list)
+
+
+def _operations(memory: Memory, args: Mapping[str, Any]) -> list[Operation]:
+    """What an edit would change; nothing when it cannot be made, as the tool will say."""
+    draft = _Draft(memory.resume, memory.language)
+    desk = ResumeDesk(draft)
+    desk.edit(str(args.get("path", "")), args.get("action", "update"), args.get("value"))
+    return [operation for record in draft.history for operation in record["patch"]]
+
+
+def _place(pointer: str) -> tuple[str, str | None]:
+    """What holds the value at a JSON pointer and the name of its field; none for whole entries."""
+    steps = [step for step in pointer.split("/") if step]
+    names = [step for step in steps if not step.isdigit()]
+    if len(names) < 2:
+        return (names or [""])[0], None
+    if names[-1] in NESTED:
+        return names[-1], None
+    return names[-2], names[-1]
+
+
+def _known(memory: Memory, context: ToolContext) -> Known:
+    document = {name: value for name, value in memory.resume.to_json().items() if name != "meta"}
+    texts = [
+        *_said(context.session.events),
+        *_said_now(context),
+        *_texts(document),
+        *(text for item in memory.pending for text in _texts(item.model_dump(mode="json"))),
+        *_texts_of_edits(memory),
+    ]
+    counts = (len(value) for value in document.values() if isinstance(value, list))
+    return Known.of(texts, today=datetime.now(tz=UTC).date(), counts=counts)
+
+
+def _said(events: Sequence[Event]) -> Iterator[str]:
+    """The person's own words, as far back as the session is loaded."""
+    for event in events:
+        if event.author == "user" and event.content and not event.actions.compaction:
+            yield from (part.text for part in event.content.parts or [] if part.text)
+
+
+def _said_now(context: ToolContext) -> Iterator[str]:
+    content = context.user_content
+    yield from (part.text for part in (content and content.parts) or [] if part.text)
+
+
+def _texts_of_edits(memory: Memory) -> Iterator[str]:
+    """What the resume held before: a person may want it back."""
+    for edit in memory.history:
+        for operation in (*edit["patch"], *edit["inverse"]):
+            yield from _texts(operation.get("value"))
+
+
+def _texts(value: JsonValue) -> Iterator[str]:
+    if isinstance(value, Mapping):
+        for item in value.values():
+            yield from _texts(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _texts(item)
+    elif value is not None and not isinstance(value, bool):
+        yield str(value)
+
+
+def _without_added(
+    pending: tuple[Pending, ...], path: str, value: JsonValue
+) -> tuple[Pending, ...]:
+    """Drop the unfinished entries that the model has added, and the choices that it made stale."""
+    section = Path.parse(path).section
+    added = value if isinstance(value, list) else [value]
+    return tuple(
+        item
+        for item in pending
+        if not isinstance(item, PendingEntry)
+        or item.section != section
+        or not any(_is_same(item, entry) for entry in added if isinstance(entry, dict))
+    )
+
+
+def _is_same(item: PendingEntry, entry: JsonObject) -> bool:
+    title = title_field(item.section) or "name"
+    one, other = (str(data.get(title) or "").casefold() for data in (item.data, entry))
+    return not one or (bool(other) and (one in other or other in one))
