@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date
 
-from mcp_tools.resume import Resume, ResumeError
+from mcp_tools.resume import Resume, ResumeError, Section
 
 from .adding import add
 from .choosing import choose, kept_command
@@ -77,6 +77,8 @@ def _decide_compound(text: str, situation: Situation) -> Outcome | None:
     done: list[Outcome] = []
     for part in parts:
         outcome = _decide_one(part, situation)
+        if done and _asks_section(outcome):
+            outcome = _decide_one(part, situation, done[-1].recognition.section)
         if not isinstance(outcome.decision, Act) or outcome.recognition.answers:
             last = len(done) + 1 == len(parts)
             return _asking_last(outcome, done[-1], calls) if done and last else None
@@ -102,14 +104,19 @@ def _asking_last(last: Outcome, before: Outcome, calls: Sequence[ToolCall]) -> O
     return replace(last, decision=Act(tuple(calls), then=asked))
 
 
-def _decide_one(text: str, situation: Situation) -> Outcome:
+def _asks_section(outcome: Outcome) -> bool:
+    """Tell if no section is named: "删了摄影，再加个滑雪" adds where the first command was."""
+    return isinstance(outcome.decision, Ask) and outcome.decision.topic == "which_section"
+
+
+def _decide_one(text: str, situation: Situation, section: Section | None = None) -> Outcome:
     situation = replace(situation, pending=raised(situation.pending, text))
     top = situation.top
     focus = Focus.at(top.path) if isinstance(top, PendingValue) else situation.focus
     outline = Outline.of(situation.resume, focus)
     outcome = _decide_choice(text, situation, outline)
     if outcome is None:
-        said = _recognised(text, situation, outline)
+        said = _recognised(text, situation, outline, section)
         step = _decided(text, said, situation, outline)
         said = _placed(said, step.decision)
         outcome = Outcome(step.decision, said, step.pending, said.language or situation.language)
@@ -132,12 +139,19 @@ def _decide_choice(text: str, situation: Situation, outline: Outline) -> Outcome
     return Outcome(step.decision, command, pending, language_of(text) or situation.language)
 
 
-def _recognised(text: str, situation: Situation, outline: Outline) -> Recognition:
+def _recognised(
+    text: str, situation: Situation, outline: Outline, section: Section | None
+) -> Recognition:
     top, today = situation.top, situation.today
     asked = top.asked if isinstance(top, PendingEntry) else None
     awaits = isinstance(top, PendingValue)
     said = _recognizer.recognise(
-        text, today=today, outline=outline, asked=asked, awaits_value=awaits
+        text,
+        today=today,
+        outline=outline,
+        asked=asked,
+        section=section,
+        awaits_value=awaits,
     )
     names_section = said.section and not (said.data or said.target or said.signal)
     if isinstance(top, PendingSection) and names_section and said.intent is not Intent.DELETE:

@@ -1,11 +1,13 @@
 """Which intent the words of a message command, and where."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
+from .canvas import Canvas
 from .message import Message
 from .recognition import Intent
+from .sections import find_nouns
 from .vocabulary import vocabulary
 
 _HEADS = (Intent.ADD, Intent.UPDATE, Intent.DELETE, Intent.READ)
@@ -60,3 +62,17 @@ def verb_span(message: Message, command: CommandHit) -> tuple[int, int]:
     found = list(head.finditer(message.text, command.begin, command.stop))
     whole = head.match(message.text, found[-1].start()) if found else None
     return whole.span() if whole else (command.begin, command.begin)
+
+
+def without_command_behind(message: Message, command: CommandHit) -> Message | None:
+    """Return a message without the command that ends it if that points back and names no
+    section: "…, add it".
+    """
+    text = message.text
+    back = vocabulary().grammar.refers_back.fullmatch(text[command.stop :].strip(_EDGES))
+    placed = any(noun.begin >= command.begin for noun in find_nouns(Canvas(message)))
+    before = text[: verb_span(message, command)[0]].rstrip(" ")
+    inside = "\u4e00" <= before[-1:] <= "\u9fff"
+    if back is None or placed or inside or not text[: command.begin].strip(_EDGES):
+        return None
+    return replace(message, text=text[: command.begin] + " " * (len(text) - command.begin))

@@ -17,6 +17,7 @@ from .pointing import take_mentions, take_ordinals
 from .recognition import Intent, Recognition, Target
 from .sections import BY_PRECEDENCE, Noun, find_nouns, mask_mentions
 from .vocabulary import vocabulary
+from .words import TAKEN
 
 _OF_ENTRIES = ("highlights", "keywords", "courses")
 """Fields that only an entry has, so that it need not be said which section is meant."""
@@ -84,7 +85,9 @@ def _details(canvas: Canvas, verb_begin: int, verb_end: int, outline: Outline) -
                 if _leads_to(canvas, label, verb_begin):
                     yield _Detail(section, label, verb_end, len(canvas.text))
                 continue
-            if canvas.trimmed(verb_end, label.begin) is None and _begins_value(visible, label):
+            if said := _said_before(visible, verb_begin, verb_end, label):
+                yield _Detail(section, label, *said)
+            elif canvas.trimmed(verb_end, label.begin) is None and _begins_value(visible, label):
                 yield _Detail(section, label, *_place_after(visible, label, outline))
             elif field_kind(section, label.field) == "list" and (
                 to := vocabulary().grammar.field_before.search(canvas.text, verb_end, label.begin)
@@ -109,6 +112,19 @@ def _leads_to(canvas: Canvas, label: Label, verb_begin: int) -> bool:
     return label.stop <= verb_begin and not canvas.trimmed(
         label.stop, verb_begin, vocabulary().references.filler
     )
+
+
+def _said_before(
+    canvas: Canvas, verb_begin: int, verb_end: int, label: Label
+) -> tuple[int, int] | None:
+    """Return the place of a value that is told where to go: "重构了系统，加到腾讯的亮点里"."""
+    between = vocabulary().grammar.field_before.sub("", canvas.text[verb_end : label.begin])
+    told = not between.replace(TAKEN, "").strip()
+    after = vocabulary().grammar.section_after.match(canvas.text, label.stop)
+    rest = canvas.text[after.end() if after else label.stop :]
+    if not told or rest.strip() or canvas.text[:verb_begin].rstrip()[-1:] not in (",", ";"):
+        return None
+    return canvas.trimmed(0, verb_begin)
 
 
 def _begins_value(canvas: Canvas, label: Label) -> bool:

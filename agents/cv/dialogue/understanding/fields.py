@@ -144,12 +144,24 @@ def take_frames(fields: Fields, canvas: Canvas) -> None:
         if match is None:
             continue
         found = [
-            fields.put(name.rstrip(_DIGITS), canvas.value(*place))
+            _put_framed(fields, name.rstrip(_DIGITS), canvas.value(*place))
             for name in frame.groupindex
             if match[name] and (place := _frame_value(fields, canvas, match, name))
         ]
         if any(found):
             canvas.take(*match.span())
+
+
+def _put_framed(fields: Fields, name: str, value: str) -> bool:
+    """Set the field of a frame, or another one that an entry needs and whose values look so.
+
+    In "as an analyst in Siemens" stands no place.
+    """
+    look = fields.words.looks.get(name)
+    if look and name not in fields.facts.required and not look.fullmatch(value):
+        other = look_of(fields, value)
+        name = other if other in fields.facts.required else name
+    return fields.put(name, value)
 
 
 def _frame_value(

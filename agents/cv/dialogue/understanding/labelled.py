@@ -72,6 +72,8 @@ def find_labelled(
 ) -> Iterator[Labelled]:
     """Yield the fields whose values the message gives, in order."""
     found = find_labels(canvas, section, changing=changing)
+    if _follow_dates(canvas, found):
+        found = [label for label in found if label.connected or not _DATED.match(label.field)]
     values = {label.value for label in found if label.connected}
     labels = [
         label
@@ -86,6 +88,13 @@ def find_labelled(
         stop = value_end(canvas, section, label.field, label.value, limit)
         if canvas.text[label.value : stop].strip(DELIMITERS + " "):
             yield Labelled(label.field, label.begin, label.value, stop)
+
+
+def _follow_dates(canvas: Canvas, labels: list[Label]) -> bool:
+    """Tell whether the names of dates stand behind them: "2020年开始2021年结束"."""
+    first = next((label for label in labels if _DATED.match(label.field)), None)
+    token = canvas.message.token_at(first.begin - 1) if first and first.begin else None
+    return token is not None and token.when is not None
 
 
 def value_end(canvas: Canvas, section: Section, field: str, begin: int, limit: int) -> int:
@@ -104,7 +113,9 @@ def value_end(canvas: Canvas, section: Section, field: str, begin: int, limit: i
 @cache
 def _words_end(field: str) -> re.Pattern[str]:
     at = r"|\s+(?:at|@)\s" if field == "position" else ""
-    return re.compile(f"[{DELIMITERS}]|{token_pattern('date')}|{token_pattern('span')}{at}")
+    clause = vocabulary().grammar.next_clause.pattern
+    when = f"{token_pattern('date')}|{token_pattern('span')}"
+    return re.compile(f"[{DELIMITERS}]|{when}{at}|{clause}", re.IGNORECASE)
 
 
 @cache

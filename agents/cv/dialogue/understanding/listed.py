@@ -29,9 +29,14 @@ def listed_entries(canvas: Canvas, section: Section) -> list[JsonObject]:
     items = [replace(_understood(item, section), led=led) for item, led in _items(canvas, section)]
     entries: list[JsonObject] = []
     for item in _graded(items):
-        if item.name and item.name not in (entry[facts.listed] for entry in entries):
-            grade = {facts.grade: item.grade} if facts.grade and item.grade else {}
+        if not item.name:
+            continue
+        grade: JsonObject = {facts.grade: item.grade} if facts.grade and item.grade else {}
+        again = next((entry for entry in entries if entry[facts.listed] == item.name), None)
+        if again is None:
             entries.append({facts.listed: item.name, **grade})
+        else:
+            again.update(grade)
     return entries
 
 

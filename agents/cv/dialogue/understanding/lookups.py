@@ -77,6 +77,7 @@ def _section(visible: Canvas, noun: Noun | None, mentions: list[Mention]) -> Sec
         return next((s for s in sections if find_labels(visible, s)), sections[0])
     pointing = bool(take_ordinals(visible.copy()))
     named = labelled_section(visible, basics=not pointing)
+    named = named or labelled_section(visible, basics=noun is None)
     if noun is None or named == "basics":
         return named
     return noun.section

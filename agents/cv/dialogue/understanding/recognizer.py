@@ -15,8 +15,8 @@ from .amending import understand_amendment, understand_more, understand_value
 from .answers import answers, understand_answer
 from .canvas import Canvas
 from .changes import understand_change
-from .commands import CommandHit, find_command
-from .confidence import CERTAIN, LIKELY, NOTHING, tempered
+from .commands import CommandHit, find_command, without_command_behind
+from .confidence import CERTAIN, CLEAR, LIKELY, NOTHING, tempered
 from .corrections import understand_correction
 from .facts import tells_of_another, understand_fact
 from .labelled import find_labelled
@@ -79,6 +79,10 @@ class IntentRecognizer:
         message = without_opening(message)
         match command.intent:
             case Intent.ADD:
+                said = without_command_behind(message, command)
+                stated = _without_command(said, outline) if said else None
+                if stated and stated.confidence >= CLEAR and stated.data:
+                    return stated
                 return understand_addition(message, command, outline, section or _more_of(outline))
             case Intent.UPDATE:
                 return _changed_or_stated(message, command, outline)

@@ -53,9 +53,12 @@ class Token:
 
 
 def token_pattern(kind: TokenKind) -> str:
-    """Return a regular expression for masked tokens of a kind."""
+    """Return a regular expression for masked tokens of a kind.
+
+    Ignoring the case of a range, `re` would look at each of its characters when it compiles.
+    """
     first = _FIRST + _PER_KIND * TOKEN_KINDS.index(kind)
-    return f"(?:[{chr(first)}-{chr(first + _PER_KIND - 1)}]{FILL}*)"
+    return f"(?-i:[{chr(first)}-{chr(first + _PER_KIND - 1)}]{FILL}*)"
 
 
 def mask(text: str, tokens: Sequence[Token]) -> str:

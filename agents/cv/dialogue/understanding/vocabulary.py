@@ -23,7 +23,7 @@ LANGUAGES: tuple[Language, ...] = ("zh", "en")
 _SENTENCE_FORMS = (
     *("frames", "states", "creative", "spoken", "joiners", "lead_ins", "grades"),
     *("introduces", "copula", "links", "original", "joint", "graded_lead", "graded_name"),
-    *("denied", "section_after", "corrections"),
+    *("denied", "section_after", "corrections", "next_clause"),
 )
 """Keys whose patterns say themselves where words begin and end."""
 _PLAIN = ("numbers", "spelling")
@@ -91,6 +91,7 @@ class Grammar(_Part):
 
     `introduces` stands between the name of a section and its content; `copula` between a field
     and its value, some words apart; `links` at the end of a value, before the next one;
+    `next_clause` where another sentence goes on behind a value;
     `no_value` where a value would begin, when it is none; `label_before` a field that has its
     value behind it. `section_before` and `section_after` stand around a section that something
     is added to or taken from, `entry` and `field_before` before an entry and a field.
@@ -108,6 +109,7 @@ class Grammar(_Part):
     introduces: Words
     copula: Words
     links: Words
+    next_clause: Words = NOTHING
     label_before: Words = NOTHING
     no_value: Words
     stated_before: Words
@@ -155,7 +157,8 @@ class References(_Part):
 class TimeWords(_Part):
     """What stands around dates; the `_before` words end right before one.
 
-    `years` and `months` are dates that many back, the `_ago` words begin with how many.
+    `years` and `months` are dates that many back, the `_ago` words begin with how many;
+    `same_year_before` a month is in the year that was spoken of last.
     """
 
     to: Words
@@ -165,6 +168,7 @@ class TimeWords(_Part):
     from_before: Words
     until_before: Words
     at_before: Words
+    same_year_before: Words = NOTHING
     after: Words
     started: Words
     ended: Words

@@ -20,16 +20,23 @@ class _Piece:
     partial: bool = False
 
 
+_AHEAD = 10
+"""Years from now; what lies further ahead was in the last century."""
 _DATE = re.compile(DATE_PATTERN, re.IGNORECASE)
 _SHORT_YEARS = re.compile(
     r"(?<!\d)((?:19|20)\d\d)\s*(?:-|–|—|~|到|至)\s*(\d\d)(?:年)?(?![\d./月-])"
 )
 _MONTH = re.compile(
-    rf"(?<![\d年])(?P<number>\d{{1,2}})月份?|(?<![a-z])(?P<word>{MONTH_WORD})\.?(?![a-z])",
+    rf"(?<!\d)(?:(?<!年)|(?<=[同当]年))(?P<number>\d{{1,2}})月份?|(?<![a-z])(?P<word>{MONTH_WORD})\.?(?![a-z])",
     re.IGNORECASE,
 )
 
 
+_DOTTED = re.compile(
+    r"(?<![\d.])(?P<year>\d\d)\.(?P<month>1[0-2]|0?[1-9])(?![\d.])"
+    r"(?:(?<=[到至~\-–—]\d{2}\.\d)|(?<=[到至~\-–—]\d{2}\.\d{2})|(?=\s*(?:到|至|起|开始|[-–—~])))"
+)
+"""A year of two digits and a month: "21.7", only where it is a part of a span."""
 _MONTH_FIRST = re.compile(r"(?<![\d.-])(?P<month>\d{1,2})[.-](?P<year>(?:19|20)\d\d)(?![\d.])")
 _MONTH_BEFORE = re.compile(rf"(?<![a-z])(?P<word>{MONTH_WORD})\.?(?: of)? $", re.IGNORECASE)
 
@@ -39,7 +46,8 @@ def find_whens(text: str, *, today: date) -> list[When]:
     found = list(_short_year_spans(text))
     covered = [(when.begin, when.stop) for when in found]
     pieces = [piece for piece in _pieces(text, today) if not _inside(piece, covered)]
-    found += _joined(text, [_with_year(text, piece, today) for piece in pieces])
+    pieces = [_with_year(text, piece, today) for piece in _in_same_year(text, pieces)]
+    found += _joined(text, pieces)
     return sorted((_with_context(text, when) for when in found), key=lambda when: when.begin)
 
 
@@ -57,6 +65,7 @@ def _pieces(text: str, today: date) -> Iterator[_Piece]:
     candidates = [
         *(_Piece(match.start(), match.end(), _absolute(match)) for match in _DATE.finditer(text)),
         *(_month_first(match) for match in _MONTH_FIRST.finditer(text)),
+        *(_dotted(match, today) for match in _DOTTED.finditer(text)),
         *(_Piece(*found) for found in relative_dates(text, today=today)),
     ]
     full = sorted(candidates, key=lambda piece: (piece.begin, -piece.stop))
@@ -70,6 +79,19 @@ def _pieces(text: str, today: date) -> Iterator[_Piece]:
         piece = _Piece(match.start(), match.end(), _month_number(match), partial=True)
         if not _inside(piece, spans):
             yield piece
+
+
+def _in_same_year(text: str, pieces: list[_Piece]) -> Iterator[_Piece]:
+    """Give a month that is said to be in the same year the year of the date before it."""
+    year: str | None = None
+    for piece in sorted(pieces, key=lambda piece: piece.begin):
+        said = vocabulary().time.same_year_before.search(text[: piece.begin])
+        if said and piece.partial and piece.iso and year:
+            yield _Piece(said.start(), piece.stop, f"{year}-{piece.iso}")
+            continue
+        if piece.iso and not piece.partial:
+            year = piece.iso[:4]
+        yield piece
 
 
 def _with_month(text: str, year: _Piece) -> _Piece:
@@ -93,6 +115,13 @@ def _month_first(match: re.Match[str]) -> _Piece:
     month = int(match["month"])
     iso = f"{match['year']}-{month:02d}" if 1 <= month <= 12 else None
     return _Piece(match.start(), match.end(), iso)
+
+
+def _dotted(match: re.Match[str], today: date) -> _Piece:
+    """Read "21.7": the year lies in this century unless it would be far ahead."""
+    year = today.year // 100 * 100 + int(match["year"])
+    year -= 100 if year > today.year + _AHEAD else 0
+    return _Piece(match.start(), match.end(), f"{year}-{int(match['month']):02d}")
 
 
 def _month_number(match: re.Match[str]) -> str | None:

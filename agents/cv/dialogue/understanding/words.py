@@ -34,9 +34,26 @@ _ABBREVIATIONS = {
 }
 
 
+_SPACE = re.compile(r"\\s(?![^\[\]]*\])")
+"""White space in a pattern, but for that in a set of characters."""
+
+
+_WITH_HAN = re.compile(r"\[(?:\\.|[^\]\\])*?\\u4e00-\\u9fff(?:\\.|[^\]\\])*\]")
+"""A set of characters with all Chinese ones in it."""
+
+
+def _case_by_hand(found: re.Match[str]) -> str:
+    """A set that ignores the case by itself: else `re` looks at each character when it compiles."""
+    letters = found[0] if "A-Z" in found[0] else found[0].replace("a-z", "A-Za-z")
+    return f"(?-i:{letters})"
+
+
 def _compiled(pattern: str) -> re.Pattern[str]:
+    """Compile a pattern; white space in it is not what has been taken, which would be slow."""
     for abbreviation, expansion in _ABBREVIATIONS.items():
         pattern = pattern.replace(abbreviation, expansion)
+    pattern = _WITH_HAN.sub(_case_by_hand, pattern)
+    pattern = _SPACE.sub(rf"[^\\S{TAKEN}]", pattern)
     try:
         return re.compile(pattern, re.IGNORECASE)
     except re.error as error:
