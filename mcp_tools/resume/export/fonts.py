@@ -6,7 +6,8 @@ nothing but fonts, and only its files are used. A bare machine shows Chinese, Ja
 
 The classic look prefers a Song typeface where one is installed (Debian: fonts-noto-cjk) or lies in
 a folder that the environment variable TYPST_FONT_PATHS names; else Noto Sans SC stands in. Emoji
-need an installed font as well (Debian: fonts-noto-color-emoji).
+need an installed font as well (Debian: fonts-noto-color-emoji). TYPST_IGNORE_SYSTEM_FONTS=true
+leaves installed fonts out, so that a PDF looks the same on all machines; both names are Typst's.
 """
 
 import os
@@ -46,6 +47,7 @@ _LATIN_SANS = (
     "DejaVu Sans",
 )
 _FOLDERS = "TYPST_FONT_PATHS"
+_WITHOUT_INSTALLED = "TYPST_IGNORE_SYSTEM_FONTS"
 _FONT_PACKAGE = "justmytype_intl_cjk"
 
 
@@ -65,7 +67,7 @@ def choose_fonts(*, serif: bool) -> FontChoice:
         ImportError: typst is not installed.
     """
     folders = [Path(name) for name in os.environ.get(_FOLDERS, "").split(os.pathsep) if name]
-    fonts = _fonts(*folders)
+    fonts = _fonts(*folders, installed=os.environ.get(_WITHOUT_INSTALLED, "").lower() != "true")
     families = frozenset(fonts.families())
     known = (*_SERIF, *_SANS) if serif else (*_SANS, *_SERIF)
     cjk = _first((*known, *_families_in(folders, fonts)), families)
@@ -88,10 +90,10 @@ def _families_in(folders: Sequence[Path], fonts: "Fonts") -> list[str]:
 
 
 @cache
-def _fonts(*folders: Path) -> "Fonts":
+def _fonts(*folders: Path, installed: bool) -> "Fonts":
     from typst import Fonts
 
-    return Fonts(font_paths=[*folders, *_packaged()])
+    return Fonts(include_system_fonts=installed, font_paths=[*folders, *_packaged()])
 
 
 def _packaged() -> list[Path]:
