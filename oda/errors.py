@@ -24,6 +24,8 @@
     ├── OverloadedError             a bounded queue or cache is full; try again later
     │   └── DailyLimitError         a user has used up what a day allows
     ├── UnavailableError            a part that we depend on cannot be reached
+    ├── NoContentError              a run or a model has ended without an answer
+    ├── NotConfiguredError          what is asked for needs a setting that is not there
     ├── IncompleteAnswerError       a model's stream ended without saying that it is complete
     ├── CircuitOpenError            a model failed so often that it is left alone for a while
     ├── ToolTimeoutError            a tool call took too long and was cut off
@@ -194,6 +196,19 @@ class UnavailableError(OdaError):
 
     code = "unavailable"
     retryable = True
+
+
+class NoContentError(OdaError):
+    """Raised when a run has ended without an answer and without an error."""
+
+    code = "no_content"
+    retryable = True
+
+
+class NotConfiguredError(OdaError):
+    """Raised when something is asked for that needs a model or a service that is not set up."""
+
+    code = "not_configured"
 
 
 class IncompleteAnswerError(OdaError):

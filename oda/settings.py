@@ -270,6 +270,8 @@ class Settings(BaseSettings):
     model_api_base: str | None = None
     model_api_key: SecretStr | None = None
     """By default the provider's own variable."""
+    transcribe_model: str | None = None
+    """LiteLLM's name of a model that writes down what is said, such as `openai/whisper-1`."""
     model_timeout_s: Seconds = 120.0
     """Limit of one model call, or of the wait for the next piece of a stream."""
 

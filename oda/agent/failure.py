@@ -147,13 +147,6 @@ class ModelReportedError(Exception):
         self.error_message = error_message
 
 
-class NoContentError(OdaError):
-    """A run has ended without an answer and without an error."""
-
-    code = "no_content"
-    retryable = True
-
-
 def classify(error: BaseException, *, now: float) -> Failure:
     """Classify an exception. `now` (epoch seconds) is for a `Retry-After` given as a date."""
     failures = [_classify_one(cause, now) for cause in _root_causes(error)]

@@ -24,6 +24,7 @@ from oda.errors import (
     ForbiddenError,
     InvalidRequestError,
     MalformedError,
+    NotConfiguredError,
     NotFoundError,
     OdaError,
     OverloadedError,
@@ -57,6 +58,7 @@ _STATUS: Mapping[type[OdaError], int] = {
     CursorExpiredError: 410,
     OverloadedError: 429,
     UnavailableError: 503,
+    NotConfiguredError: 501,
     ConfigurationError: 500,
 }
 """More special classes first."""

@@ -45,9 +45,11 @@ def api_key(record: ModelRecord, settings: Settings) -> str | None:
 def shares_access(model: str, settings: Settings) -> bool:
     """Whether the key and address of `ODA_MODEL` are meant for a model.
 
-    They are for itself, and for the cheaper model if that is of the same provider.
+    They are for itself, and for the cheaper and the transcribing model if these are of the same
+    provider.
     """
-    if settings.model is None or model not in (settings.model, settings.turn.cheaper_model):
+    ours = (settings.model, settings.turn.cheaper_model, settings.transcribe_model)
+    if settings.model is None or model not in ours:
         return False
     return _provider(model) == _provider(settings.model)
 
@@ -77,6 +79,12 @@ def _litellm(record: ModelRecord, key: str | None, timeout_s: float) -> BaseLlm:
     from oda.agent.model.litellm_client import CheckedClient
 
     prepare_litellm()
+    arguments = litellm_arguments(record, key, timeout_s)
+    return LiteLlm(model=record.model, llm_client=CheckedClient(), **arguments)
+
+
+def litellm_arguments(record: ModelRecord, key: str | None, timeout_s: float) -> dict[str, Any]:
+    """What every call of LiteLLM for a record gets besides what it is about."""
     arguments: dict[str, Any] = {
         "num_retries": 0,
         "max_retries": 0,
@@ -88,7 +96,7 @@ def _litellm(record: ModelRecord, key: str | None, timeout_s: float) -> BaseLlm:
         key = key or _NO_KEY
     if key:
         arguments["api_key"] = key
-    return LiteLlm(model=record.model, llm_client=CheckedClient(), **arguments)
+    return arguments
 
 
 def _gemini(record: ModelRecord, key: str | None, timeout_s: float) -> BaseLlm:

@@ -8,11 +8,12 @@ from google.adk.models.base_llm import BaseLlm
 from oda.agent.model.breaker import Breaker
 from oda.agent.model.guarded import Guarded
 from oda.agent.model.providers import build_model, is_gemini, missing_key, shares_access
+from oda.agent.model.transcription import transcribe
 from oda.agent.model.unconfigured import Unconfigured
 from oda.clock import Clock, SystemClock
 from oda.config.files import ConfigurationFiles
 from oda.config.records import Configuration, ModelRecord
-from oda.errors import ConfigurationError
+from oda.errors import ConfigurationError, NotConfiguredError
 from oda.loop import LoopDefault
 from oda.settings import Settings
 
@@ -57,6 +58,20 @@ class Models:
         if name not in self._built:
             self._built[name] = Unconfigured() if record is None else self._with_fallbacks(record)
         return self._built[name]
+
+    async def transcribe(self, audio: bytes, mime_type: str) -> str:
+        """What is said in a recording.
+
+        Raises:
+            NotConfiguredError: no model is set for it.
+        """
+        if self._settings.transcribe_model is None:
+            raise NotConfiguredError(
+                "No model is configured that understands speech.",
+                remedy="set ODA_TRANSCRIBE_MODEL, for example to openai/whisper-1, or send text",
+            )
+        record = _with_access(self._settings.transcribe_model, self._settings)
+        return await transcribe(record, self._settings, audio, mime_type)
 
     @property
     def configured(self) -> list[ModelRecord]:
@@ -114,9 +129,14 @@ def _records(settings: Settings, configuration: Configuration) -> dict[str, Mode
         )
     cheaper = settings.turn.cheaper_model
     if cheaper and cheaper not in records:
-        api_base = settings.model_api_base if shares_access(cheaper, settings) else None
-        records[cheaper] = ModelRecord(model=cheaper, api_base=api_base)
+        records[cheaper] = _with_access(cheaper, settings)
     return records
+
+
+def _with_access(model: str, settings: Settings) -> ModelRecord:
+    """The record of a raw name, at the address of `ODA_MODEL` if that is meant for it too."""
+    api_base = settings.model_api_base if shares_access(model, settings) else None
+    return ModelRecord(model=model, api_base=api_base)
 
 
 default_models: LoopDefault[Models] = LoopDefault()

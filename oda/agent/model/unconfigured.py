@@ -7,6 +7,8 @@ from google.adk.models.llm_request import LlmRequest
 from google.adk.models.llm_response import LlmResponse
 from google.genai.types import Content, GenerateContentResponseUsageMetadata, Part
 
+from oda.message.language import Language, language_of
+
 _NOTHING_USED = GenerateContentResponseUsageMetadata(
     prompt_token_count=0, candidates_token_count=0, total_token_count=0
 )
@@ -23,7 +25,7 @@ class Unconfigured(BaseLlm):
     async def generate_content_async(
         self, llm_request: LlmRequest, stream: bool = False
     ) -> AsyncGenerator[LlmResponse, None]:
-        text = _SAYS["zh" if _has_chinese(llm_request) else "en"]
+        text = _SAYS[language_of(_said(llm_request))]
         yield LlmResponse(
             content=Content(role="model", parts=[Part(text=text)]),
             custom_metadata=NOT_CONFIGURED,
@@ -31,7 +33,7 @@ class Unconfigured(BaseLlm):
         )
 
 
-_SAYS: Mapping[str, str] = {
+_SAYS: Mapping[Language, str] = {
     "en": (
         "No model is configured, so I can only do what works by rules. To get answers from a "
         "model, set ODA_MODEL (for example openai/gpt-4o or gemini-2.5-flash) and the provider's "
@@ -44,7 +46,8 @@ _SAYS: Mapping[str, str] = {
 }
 
 
-def _has_chinese(request: LlmRequest) -> bool:
+def _said(request: LlmRequest) -> str:
+    """The latest text of the user."""
     texts = [
         part.text
         for content in request.contents
@@ -52,4 +55,4 @@ def _has_chinese(request: LlmRequest) -> bool:
         for part in content.parts or ()
         if part.text
     ]
-    return bool(texts) and any("\u4e00" <= char <= "\u9fff" for char in texts[-1])
+    return texts[-1] if texts else ""

@@ -1,0 +1,30 @@
+"""Who should answer: scenes behind one orchestrator, which is an ADK root.
+
+    message -> user_input -> state (validated) -> classification (a score, no decision)
+            -> guardrails (the decision) -> workflow of a scene, through its steps -> response
+
+The kernel knows scenes by name only. A scene is a `Workflow`, and what it does is made of `Step`s.
+"""
+
+from oda.orchestration.classification import Classification
+from oda.orchestration.model_access import StepContext
+from oda.orchestration.orchestrator import Orchestrator
+from oda.orchestration.response import Reply, Response
+from oda.orchestration.rules import OrchestrationRules
+from oda.orchestration.state import PendingSwitch
+from oda.orchestration.step import Step, step
+from oda.orchestration.workflow import SceneTurn, Workflow
+
+__all__ = [
+    "Classification",
+    "OrchestrationRules",
+    "Orchestrator",
+    "PendingSwitch",
+    "Reply",
+    "Response",
+    "SceneTurn",
+    "Step",
+    "StepContext",
+    "Workflow",
+    "step",
+]

@@ -1,0 +1,137 @@
+"""What a message is taken for: an intent and how sure that is. It decides nothing.
+
+Rules come first and cost nothing; then a model, with structured output. Whatever a model does, an
+answer comes: when it fails, is slow or talks nonsense, the message belongs to the active scene.
+"""
+
+from collections.abc import Collection, Mapping
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, create_model
+
+from oda.orchestration.model_access import StepContext
+from oda.orchestration.rules import CONTINUE, EXIT, OrchestrationRules, bare
+from oda.orchestration.state import Data, PendingSwitch
+from oda.orchestration.step import Step
+
+FAILED = "classification failed"
+
+
+class Classification(BaseModel):
+    """An intent, a score from 0 to 100, and what the message tells besides."""
+
+    model_config = ConfigDict(frozen=True)
+
+    intent: str
+    """A scene, `continue_current` or `exit_current`."""
+    score: Annotated[int, Field(ge=0, le=100)]
+    slots: Data = {}
+    reason: str = ""
+
+
+class ClassifyRequest(BaseModel):
+    """A message, and where it was said."""
+
+    user_input: str
+    active_scene: str
+    pending_switch: PendingSwitch | None = None
+
+
+def failed(request: ClassifyRequest, context: StepContext, error: Exception) -> Classification:
+    """What a message is when nobody can tell."""
+    return Classification(intent=CONTINUE, score=50, reason=FAILED)
+
+
+def by_rules(text: str, rules: OrchestrationRules) -> Classification | None:
+    """The first command whose words the whole message is."""
+    said = bare(text)
+    for command, pattern in rules.compiled_commands:
+        if found := pattern.fullmatch(said):
+            slots: Data = {name: value for name, value in found.groupdict().items() if value}
+            return Classification(
+                intent=command.intent,
+                score=command.score,
+                slots=slots,
+                reason="an explicit command",
+            )
+    return None
+
+
+def classify_step(
+    scenes: Mapping[str, str], rules: OrchestrationRules, *, timeout_s: float = 6.0
+) -> Step[ClassifyRequest, Classification]:
+    """Make the step `classify-intent`.
+
+    Args:
+        scenes: What each scene is for, by its name; told to the model.
+    """
+    instruction = _instruction(scenes)
+    answer = _answer_model((*scenes, CONTINUE, EXIT))
+
+    async def classify(request: ClassifyRequest, context: StepContext) -> Classification:
+        if (known := by_rules(request.user_input, rules)) is not None:
+            return known
+        if not context.has_model:
+            return Classification(intent=CONTINUE, score=50, reason="no command, and no model")
+        said = await context.ask(instruction, request.model_dump_json(), answer)
+        slots: Data = {slot.name: slot.value for slot in said.slots if slot.value}
+        return Classification(intent=said.intent, score=said.score, slots=slots, reason=said.reason)
+
+    return Step(
+        name="classify-intent",
+        request=ClassifyRequest,
+        response=Classification,
+        run=classify,
+        timeout_s=timeout_s,
+        fallback=failed,
+    )
+
+
+class _Slot(BaseModel):
+    name: str
+    value: str
+
+
+def _pairs(slots: object) -> object:
+    """Slots as pairs: strict schemas know no free names, but models like to write an object."""
+    if isinstance(slots, Mapping):
+        return [{"name": name, "value": str(value)} for name, value in slots.items()]
+    return slots
+
+
+class _Answer(BaseModel):
+    """What a model answers."""
+
+    intent: str
+    score: Annotated[int, Field(ge=0, le=100)]
+    slots: Annotated[list[_Slot], BeforeValidator(_pairs)] = []
+    reason: str = ""
+
+
+def _answer_model(intents: Collection[str]) -> type[_Answer]:
+    def known(intent: str) -> str:
+        if intent not in intents:
+            raise ValueError(f"there is no intent {intent!r}")
+        return intent
+
+    one_of: Any = Annotated[
+        str, AfterValidator(known), Field(json_schema_extra={"enum": [*intents]})
+    ]
+    return create_model("Intent", __base__=_Answer, intent=(one_of, ...))
+
+
+def _instruction(scenes: Mapping[str, str]) -> str:
+    listed = "\n".join(f"- {name}: {purpose}" for name, purpose in scenes.items())
+    return _INSTRUCTION.format(scenes=listed, stay=CONTINUE, leave=EXIT)
+
+
+_INSTRUCTION = """\
+You classify one message of a user; you do not answer it. The user is in the active scene. Scenes:
+{scenes}
+Intents: the name of a scene that the user wants to be in; {stay} when the message belongs to what \
+is going on in the active scene; {leave} when the user wants to stop that.
+score: how sure you are, 0 to 100. 75 and more: the user clearly says so. 50 to 74: it seems so. \
+Less: a guess.
+slots: names and values that the message gives for the scene, such as title or subject.
+reason: a few words.
+"""

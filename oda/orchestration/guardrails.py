@@ -1,0 +1,147 @@
+"""What is done with a message: one pure decision.
+
+    score              target is the active scene    target is another scene
+    high  (>= 75)      continue                      switch
+    middle (50..74)    continue                      ask, and remember the question
+    low   (< 50)       continue                      continue
+
+`exit_current` is a wish for the default scene. While a question is open, the next message agrees,
+refuses, names another scene for sure, or lets the question age. Source: the specification of the
+kernel ("Guardrails").
+"""
+
+from collections.abc import Collection
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from oda.orchestration.classification import Classification
+from oda.orchestration.rules import CONTINUE, EXIT, OrchestrationRules, bare
+from oda.orchestration.state import Data, PendingSwitch
+
+Action = Literal["continue", "switch", "exit", "reject"]
+Answer = Literal["confirm", "deny", "unclear"]
+Refusal = Literal["empty", "too_long", "not_allowed"]
+
+
+class Decision(BaseModel):
+    """What is done, and why."""
+
+    model_config = ConfigDict(frozen=True)
+
+    action: Action
+    scene: str
+    """The scene in which the turn goes on."""
+    slots: Data = {}
+    """What the message, or the one that was asked about, has told the scene."""
+    pending: PendingSwitch | None = None
+    """The question that is open after this turn."""
+    asks: bool = False
+    """Whether the user is asked about `pending` in this turn."""
+    declined: str | None = None
+    """The scene that the user has just refused."""
+    refusal: Refusal | None = None
+    reason: str
+
+
+def refusal_of(text: str, *, has_media: bool, rules: OrchestrationRules) -> Refusal | None:
+    """Why a message is rejected; None when it is not."""
+    if not text.strip() and not has_media:
+        return "empty"
+    if len(text) > rules.max_chars:
+        return "too_long"
+    if rules.forbidden is not None and rules.forbidden.search(text):
+        return "not_allowed"
+    return None
+
+
+def answer_in(text: str, rules: OrchestrationRules) -> Answer:
+    """Whether a message is an answer by its words alone."""
+    said = bare(text)
+    if said in rules.confirm:
+        return "confirm"
+    return "deny" if said in rules.deny else "unclear"
+
+
+def reject(refusal: Refusal, active: str, pending: PendingSwitch | None) -> Decision:
+    """Leave everything as it is."""
+    return Decision(
+        action="reject",
+        scene=active,
+        pending=pending,
+        refusal=refusal,
+        reason=f"the message is {refusal.replace('_', ' ')}",
+    )
+
+
+def decide(
+    classification: Classification,
+    answer: Answer,
+    *,
+    active: str,
+    pending: PendingSwitch | None,
+    scenes: Collection[str],
+    rules: OrchestrationRules,
+) -> Decision:
+    """Decide on a message that is not rejected.
+
+    Args:
+        classification: What the message was taken for; a scene that is unknown counts for none.
+        answer: What it says to the open question; ignored without one.
+        active: The active scene.
+        scenes: All scenes, the default one first.
+    """
+    default = next(iter(scenes))
+    target = _target(classification, active, default, scenes)
+    if pending is not None:
+        if answer == "confirm":
+            leaves = pending.target == default
+            return _go(pending.target, pending.slots, active, leaves, "the user has agreed")
+        if answer == "deny":
+            return Decision(
+                action="continue",
+                scene=active,
+                declined=pending.target,
+                reason="the user has refused the other scene",
+            )
+    score = classification.score
+    if target != active and score >= rules.high:
+        slots = dict(classification.slots)
+        if pending is not None and pending.target == target:
+            slots = {**pending.slots, **slots}
+        leaves = classification.intent == EXIT
+        return _go(target, slots, active, leaves, f"{target} is meant: {score} >= {rules.high}")
+    if classification.intent == EXIT and score >= rules.high:
+        return _go(default, {}, active, True, "the user wants to leave")
+    aged = _aged(pending, rules)
+    if target != active and score >= rules.middle:
+        again = aged if aged is not None and aged.target == target else None
+        return Decision(
+            action="continue",
+            scene=active,
+            pending=again or PendingSwitch(target=target, slots=classification.slots),
+            asks=True,
+            reason=f"{target} may be meant: {rules.middle} <= {score} < {rules.high}",
+        )
+    slots = classification.slots if classification.intent in (active, CONTINUE) else {}
+    why = "the active scene is meant" if target == active else f"{score} < {rules.middle}"
+    return Decision(action="continue", scene=active, slots=slots, pending=aged, reason=why)
+
+
+def _target(
+    classification: Classification, active: str, default: str, scenes: Collection[str]
+) -> str:
+    if classification.intent == EXIT:
+        return default
+    return classification.intent if classification.intent in scenes else active
+
+
+def _go(target: str, slots: Data, active: str, leaves: bool, reason: str) -> Decision:
+    action: Action = "exit" if leaves else "continue" if target == active else "switch"
+    return Decision(action=action, scene=target, slots=slots, reason=reason)
+
+
+def _aged(pending: PendingSwitch | None, rules: OrchestrationRules) -> PendingSwitch | None:
+    if pending is None or pending.age_turns + 1 >= rules.pending_turns:
+        return None
+    return pending.model_copy(update={"age_turns": pending.age_turns + 1})

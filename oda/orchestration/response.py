@@ -1,0 +1,85 @@
+"""What a scene answers, and what a client gets of it."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
+
+ContentKind = Literal["text", "voice", "card"]
+
+RESPONSE_KEY = "oda_response"
+"""Metadata of the event that answers a turn."""
+TRACE_KEY = "oda_orchestration"
+"""Metadata of the same event: how it came to that."""
+
+
+class Problem(BaseModel):
+    """What could not be done, and what to do about it."""
+
+    model_config = ConfigDict(frozen=True)
+
+    code: str
+    message: str
+    remedy: str | None = None
+
+
+class Reply(BaseModel):
+    """What a workflow answers to a turn.
+
+    Clients see everything but the phase's data. What stands in `data` is what the scene wants to
+    know next time: it replaces what it knew.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    text: str
+    phase: str | None = None
+    """The phase that comes next; None leaves it as it is."""
+    data: Mapping[str, JsonValue] | None = None
+    """What the scene keeps; None leaves it as it is."""
+    card: Mapping[str, JsonValue] | None = None
+    """Makes the content a card: title, items, or what the client can show."""
+    suggested_actions: tuple[str, ...] = ()
+    """Messages that would make sense next."""
+    device_actions: tuple[Mapping[str, JsonValue], ...] = ()
+    """Events for the client's device, such as `{"type": "dance"}`; only passed on."""
+    problem: Problem | None = None
+    """Makes the turn one without success."""
+    leaves: bool = False
+    """Whether the scene has ended, so that the default one is active next."""
+
+
+class Content(BaseModel):
+    """`{type, text, …}`; a card has the fields that its scene gives it."""
+
+    model_config = ConfigDict(extra="allow")
+
+    type: ContentKind
+    text: str
+
+
+class Response(BaseModel):
+    """What a client gets of a turn, whatever scene has answered."""
+
+    success: bool
+    content: Content
+    trace_id: str | None = None
+    session_id: str
+    scene: str
+    phase: str
+    suggested_actions: list[str] = []
+    need_tts: bool = False
+    """Whether the text is to be spoken: the user has spoken, too."""
+    device_actions: list[dict[str, JsonValue]] = []
+    error: Problem | None = None
+    processing_time_ms: Annotated[float, Field(ge=0)] = 0.0
+    timestamp: datetime
+
+
+def content_of(reply: Reply, *, spoken: bool) -> Content:
+    """The content of a reply; what was asked by voice is answered by voice."""
+    if reply.card is not None:
+        fields: dict[str, Any] = {**reply.card, "type": "card", "text": reply.text}
+        return Content.model_validate(fields)
+    return Content(type="voice" if spoken else "text", text=reply.text)

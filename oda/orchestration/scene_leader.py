@@ -1,0 +1,259 @@
+"""What the orchestrator does with one message, from its words to the event that answers it."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from google.adk.events import Event
+from opentelemetry import trace
+from pydantic import BaseModel
+
+from oda.orchestration import guardrails
+from oda.orchestration.answer_event import TurnRecord, answer_event
+from oda.orchestration.classification import Classification, ClassifyRequest, by_rules
+from oda.orchestration.exchanges import exchanges_of, history_in, language_spoken
+from oda.orchestration.guardrails import Answer, Decision
+from oda.orchestration.response import Problem, Reply
+from oda.orchestration.rules import CONTINUE, OrchestrationRules
+from oda.orchestration.state import (
+    STATE_KEY,
+    LastIntent,
+    OrchestrationState,
+    PendingSwitch,
+    Restored,
+    SceneState,
+    carried,
+    deadline,
+    restore,
+)
+from oda.orchestration.step import Step
+from oda.orchestration.turn_at_hand import TurnAtHand
+from oda.orchestration.user_input import UserInput, read_input
+from oda.orchestration.wording import Wording
+from oda.orchestration.workflow import Entry, SceneTurn, Workflow
+from oda.telemetry import get_logger
+
+log = get_logger(__name__)
+
+_RECENT = 10
+"""Exchanges of the session that a scene sees."""
+
+
+class ConfirmRequest(BaseModel):
+    """What a user has said to the question about another scene."""
+
+    user_input: str
+    session_id: str
+    pending_switch: PendingSwitch
+
+
+class Confirmation(BaseModel):
+    """Whether that agrees."""
+
+    decision: Answer
+
+
+ConfirmStep = Step[Any, Any]
+"""Takes a `ConfirmRequest`, gives a `Confirmation`, or models with these fields and more."""
+
+
+class SceneLeader:
+    """Leads messages to scenes.
+
+    Args:
+        scenes: By their names, the default one first.
+    """
+
+    def __init__(
+        self,
+        scenes: Mapping[str, Workflow],
+        rules: OrchestrationRules,
+        classify: Step[ClassifyRequest, Classification],
+        confirm: ConfirmStep | None,
+    ) -> None:
+        self.rules = rules
+        self._scenes = scenes
+        self._default = next(iter(scenes))
+        self._classify = classify
+        self._confirm = confirm
+        self._wording = Wording(rules.texts)
+
+    def restore(self, stored: object, user_id: str, session_id: str, now: datetime) -> Restored:
+        """The valid state of a session; see `state.restore`."""
+        return restore(
+            stored,
+            user_id=user_id,
+            session_id=session_id,
+            scenes={name: scene.phases for name, scene in self._scenes.items()},
+            now=now,
+            rules=self.rules,
+        )
+
+    async def answer(self, turn: TurnAtHand) -> Event:
+        """Answer a message.
+
+        Raises:
+            Exception: a step has failed that has no fallback.
+        """
+        restored = self.restore(turn.state.get(STATE_KEY), turn.user_id, turn.session_id, turn.now)
+        if restored.resets:
+            log.info("orchestration_reset", why=restored.resets, details=restored.details)
+        said = await read_input(turn.message, turn.run_step)
+        found, decision = await self._decided(turn, restored.state, said)
+        before, entry = self._entered(restored.state, decision)
+        scene_turn = self._scene_turn(turn, said, decision, before, entry)
+        reply = await self._reply(scene_turn, decision, said)
+        after = self._after(restored.state, found, decision, before, reply, turn.now)
+        record = TurnRecord(classification=found, decision=decision, resets=restored.resets)
+        return answer_event(turn, scene_turn, reply, after, record, said, self.rules)
+
+    async def _decided(
+        self, turn: TurnAtHand, state: OrchestrationState, said: UserInput
+    ) -> tuple[Classification, Decision]:
+        """What the message is taken for, and what is done about it."""
+        active, pending, rules = state.active_scene, state.pending_switch, self.rules
+        has_media = bool(said.images or said.problems)
+        nothing = Classification(intent=CONTINUE, score=0)
+        if refusal := guardrails.refusal_of(said.text, has_media=has_media, rules=rules):
+            return nothing, guardrails.reject(refusal, active, pending)
+        answer: Answer = "unclear"
+        if pending is not None:
+            answer = await self._answer_to(pending, turn, said.text)
+        if answer == "unclear":
+            found = await self._classified(turn, state, said.text)
+        else:
+            found = Classification(intent=CONTINUE, score=100, reason="answers the question")
+        decision = guardrails.decide(
+            found, answer, active=active, pending=pending, scenes=self._scenes, rules=rules
+        )
+        log.info("orchestrated", action=decision.action, scene=decision.scene, why=decision.reason)
+        trace.get_current_span().set_attributes(
+            {
+                "oda.intent": found.intent,
+                "oda.score": found.score,
+                "oda.decision": decision.action,
+                "oda.scene": decision.scene,
+                "oda.reason": decision.reason,
+            }
+        )
+        return found, decision
+
+    async def _answer_to(self, pending: PendingSwitch, turn: TurnAtHand, text: str) -> Answer:
+        by_words = guardrails.answer_in(text, self.rules)
+        if by_words != "unclear" or self._confirm is None:
+            return by_words
+        request = self._confirm.request.model_validate(
+            {"user_input": text, "session_id": turn.session_id, "pending_switch": pending}
+        )
+        confirmation = await turn.run_step(self._confirm, request)
+        answer: Answer = Confirmation.model_validate(confirmation.model_dump()).decision
+        return answer
+
+    async def _classified(
+        self, turn: TurnAtHand, state: OrchestrationState, text: str
+    ) -> Classification:
+        scene, scene_state = self._scenes[state.active_scene], state.scene_state
+        if not text:
+            return Classification(intent=CONTINUE, score=100, reason="there are no words")
+        command = by_rules(text, self.rules)
+        if command is None and scene.expects(text, scene_state.phase, scene_state.data):
+            return Classification(intent=CONTINUE, score=100, reason="the scene waits for it")
+        request = ClassifyRequest(
+            user_input=text,
+            active_scene=state.active_scene,
+            pending_switch=state.pending_switch,
+        )
+        found = command or await turn.run_step(self._classify, request)
+        return Classification.model_validate(found.model_dump())
+
+    def _entered(
+        self, state: OrchestrationState, decision: Decision
+    ) -> tuple[SceneState, Entry | None]:
+        """The state with which the scene of the decision begins this turn."""
+        if decision.scene == state.active_scene:
+            if decision.action == "exit":
+                return self._beginning(decision.scene, state.scene_state), "exited"
+            return state.scene_state, None if decision.declined is None else "declined"
+        entry: Entry = "exited" if decision.action == "exit" else "switched"
+        return self._beginning(decision.scene, state.scene_state), entry
+
+    def _beginning(self, scene: str, before: SceneState) -> SceneState:
+        return SceneState(phase=self._scenes[scene].phases[0], **carried(before.data, self.rules))
+
+    def _scene_turn(
+        self,
+        turn: TurnAtHand,
+        said: UserInput,
+        decision: Decision,
+        before: SceneState,
+        entry: Entry | None,
+    ) -> SceneTurn:
+        recent = exchanges_of(turn.events, turn.now.tzinfo)[-_RECENT:]
+        return SceneTurn(
+            text=said.text,
+            phase=before.phase,
+            data=before.data,
+            slots=dict(decision.slots),
+            language=language_spoken(said.text, recent),
+            user_id=turn.user_id,
+            session_id=turn.session_id,
+            now=turn.now,
+            wording=self._wording,
+            entry=entry,
+            images=said.images,
+            recent=recent,
+            history=history_in(turn.state),
+            run_step=turn.run_step,
+        )
+
+    async def _reply(self, turn: SceneTurn, decision: Decision, said: UserInput) -> Reply:
+        scene = self._scenes[decision.scene]
+        if decision.refusal is not None:
+            text = self._wording(decision.refusal, turn.language)
+            remedy = self._wording("retry_hint", turn.language)
+            problem = Problem(code=decision.refusal, message=text, remedy=remedy)
+            return Reply(text=text, problem=problem)
+        if not said.text and said.problems:
+            problem = said.problems[0]
+            return Reply(
+                text=" ".join(filter(None, (problem.message, problem.remedy))), problem=problem
+            )
+        if decision.asks and decision.pending is not None:
+            title = self._scenes[decision.pending.target].titles[turn.language]
+            return scene.ask_about(turn, title)
+        if decision.declined is not None:
+            return scene.declined(turn)
+        reply = await scene.run(turn)
+        if reply.phase is not None and reply.phase not in scene.phases:
+            raise ValueError(f"the scene {scene.name!r} has no phase {reply.phase!r}")
+        return reply
+
+    def _after(
+        self,
+        state: OrchestrationState,
+        found: Classification,
+        decision: Decision,
+        before: SceneState,
+        reply: Reply,
+        now: datetime,
+    ) -> OrchestrationState:
+        """What is stored after the turn."""
+        scene = decision.scene
+        data = before.data if reply.data is None else dict(reply.data)
+        scene_state = SceneState(phase=reply.phase or before.phase, **data)
+        if reply.leaves and scene != self._default:
+            scene, scene_state = self._default, self._beginning(self._default, scene_state)
+        return state.model_copy(
+            update={
+                "active_scene": scene,
+                "scene_state": scene_state,
+                "pending_switch": decision.pending,
+                "ttl_deadline": deadline(scene, self._default, now, self.rules),
+                "last_intent": LastIntent(
+                    intent=found.intent, score=found.score, reason=found.reason
+                ),
+                "last_activity": now,
+                "updated_at": now,
+                "version": state.version + 1,
+            }
+        )

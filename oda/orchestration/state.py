@@ -1,0 +1,164 @@
+"""What is known of an orchestrated session. It lives in the session's ADK state, under `STATE_KEY`.
+
+Pure: a stored value and the time go in, a valid state comes out, and why it is not the stored one.
+"""
+
+from collections.abc import Collection, Mapping
+from datetime import datetime, timedelta
+from typing import Annotated, Any, Literal
+from zoneinfo import ZoneInfo
+
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, JsonValue, ValidationError
+
+from oda.orchestration.rules import OrchestrationRules
+
+STATE_KEY = "orchestration"
+TIME_ZONE_KEY = "user:time_zone"
+
+Data = dict[str, JsonValue]
+Reset = Literal["new_day", "idle", "expired", "unknown_scene", "bad_shape"]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class PendingSwitch(_Part):
+    """A scene that the user was asked about."""
+
+    target: str
+    slots: Data = {}
+    age_turns: Annotated[int, Field(ge=0)] = 0
+    """Turns since the question that did not answer it."""
+
+
+class LastIntent(_Part):
+    """What the latest message was taken for."""
+
+    intent: str
+    score: int
+    reason: str = ""
+
+
+class SceneState(BaseModel):
+    """The phase of the active scene, and whatever else the scene keeps."""
+
+    model_config = ConfigDict(frozen=True, extra="allow")
+
+    phase: str
+
+    @property
+    def data(self) -> Data:
+        """All but the phase."""
+        return dict(self.__pydantic_extra__ or {})
+
+
+class OrchestrationState(_Part):
+    """One session between two turns."""
+
+    user_id: str
+    session_id: str
+    active_scene: str
+    scene_state: SceneState
+    pending_switch: PendingSwitch | None = None
+    ttl_deadline: AwareDatetime | None = None
+    """Until when the active scene is kept without a message; None in the default scene."""
+    last_intent: LastIntent | None = None
+    last_activity: AwareDatetime
+    updated_at: AwareDatetime
+    version: Annotated[int, Field(ge=0)] = 0
+    """Turns so far."""
+
+
+class Restored(_Part):
+    """A valid state, and why it is not what was stored."""
+
+    state: OrchestrationState
+    resets: tuple[Reset, ...] = ()
+    details: str = ""
+
+
+def user_time_zone(stored: Mapping[str, Any], rules: OrchestrationRules) -> ZoneInfo:
+    """The user's time zone; that of the rules where theirs is none."""
+    try:
+        return ZoneInfo(stored.get(TIME_ZONE_KEY) or rules.time_zone)
+    except (KeyError, TypeError, ValueError, OSError):
+        return ZoneInfo(rules.time_zone)
+
+
+def restore(
+    stored: object,
+    *,
+    user_id: str,
+    session_id: str,
+    scenes: Mapping[str, Collection[str]],
+    now: datetime,
+    rules: OrchestrationRules,
+) -> Restored:
+    """Validate what was stored; what does not hold any more is reset, and never raises.
+
+    Args:
+        stored: The value of `STATE_KEY`; None in a new session.
+        scenes: The phases of each scene by its name, the first ones those that they begin with;
+            the first scene is the default one.
+        now: In the user's time zone: a day ends when theirs does.
+    """
+    fresh = _fresh(user_id, session_id, scenes, now)
+    if stored is None:
+        return Restored(state=fresh)
+    try:
+        state = OrchestrationState.model_validate(stored)
+    except ValidationError as error:
+        first = error.errors(include_input=False, include_url=False)[0]
+        where = ".".join(str(step) for step in first["loc"])
+        return Restored(state=fresh, resets=("bad_shape",), details=f"{where}: {first['msg']}")
+    if (state.user_id, state.session_id) != (user_id, session_id):
+        # a fork carries the state of the session that it was made from
+        state = state.model_copy(update={"user_id": user_id, "session_id": session_id})
+    known = scenes.get(state.active_scene)
+    if known is None or state.scene_state.phase not in known:
+        details = f"{state.active_scene}/{state.scene_state.phase}"
+        return Restored(state=fresh, resets=("unknown_scene",), details=details)
+    if now - state.last_activity >= timedelta(seconds=rules.expire_s):
+        return Restored(state=_back(fresh, state, {}), resets=("expired",))
+    if state.last_activity.astimezone(now.tzinfo).date() < now.date():
+        return Restored(state=_back(fresh, state, {}), resets=("new_day",))
+    if state.ttl_deadline is not None and now >= state.ttl_deadline:
+        kept = carried(state.scene_state.data, rules)
+        return Restored(state=_back(fresh, state, kept), resets=("idle",))
+    return Restored(state=state)
+
+
+def carried(data: Data, rules: OrchestrationRules) -> Data:
+    """The part of a scene's data that other scenes get too."""
+    return {key: value for key, value in data.items() if key in rules.carried}
+
+
+def deadline(scene: str, default: str, now: datetime, rules: OrchestrationRules) -> datetime | None:
+    """Until when a scene is kept without a message."""
+    return None if scene == default else now + timedelta(seconds=rules.idle_s)
+
+
+def _fresh(
+    user_id: str, session_id: str, scenes: Mapping[str, Collection[str]], now: datetime
+) -> OrchestrationState:
+    scene, phases = next(iter(scenes.items()))
+    return OrchestrationState(
+        user_id=user_id,
+        session_id=session_id,
+        active_scene=scene,
+        scene_state=SceneState(phase=next(iter(phases))),
+        last_activity=now,
+        updated_at=now,
+    )
+
+
+def _back(fresh: OrchestrationState, state: OrchestrationState, kept: Data) -> OrchestrationState:
+    """The default scene, with what is kept of the session."""
+    return fresh.model_copy(
+        update={
+            "scene_state": SceneState(phase=fresh.scene_state.phase, **kept),
+            "version": state.version,
+            "last_intent": state.last_intent,
+        }
+    )

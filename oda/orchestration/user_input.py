@@ -1,0 +1,110 @@
+"""What a user has said: text, pictures and recordings of one message as words.
+
+A part that cannot be understood is a problem of its own; the rest of the message is worked on, and
+all of it is stored.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from google.genai.types import Content, Part
+from pydantic import Base64Bytes, BaseModel
+
+from oda.agent.failure import classify
+from oda.agent.model.registry import current_models
+from oda.errors import NotConfiguredError, OdaError
+from oda.orchestration.model_access import StepContext
+from oda.orchestration.response import Problem
+from oda.orchestration.step import RunStep, step
+
+_READ_PICTURE = (
+    "Write down what stands in the picture, line by line and exactly as it stands there, mistakes "
+    "included; do not answer it. If there is nothing to read, describe the picture in one sentence."
+)
+
+
+class Medium(BaseModel):
+    """A recording or a picture: its data, or where it is."""
+
+    mime_type: str
+    data: Base64Bytes | None = None
+    url: str | None = None
+
+
+class Understood(BaseModel):
+    """A medium as words, or why there are none."""
+
+    text: str = ""
+    problem: Problem | None = None
+
+
+@dataclass(frozen=True)
+class UserInput:
+    """One message."""
+
+    text: str
+    """All of it as words."""
+    spoken: bool
+    images: Sequence[Part]
+    problems: Sequence[Problem]
+
+
+def _not_understood(request: Medium, context: StepContext, error: Exception) -> Understood:
+    if isinstance(error, OdaError):
+        problem = Problem(code=error.code, message=error.message, remedy=error.remedy)
+    else:
+        failure = classify(error, now=context.now.timestamp())
+        problem = Problem(code=failure.code, message=failure.message, remedy="send it again")
+    return Understood(problem=problem)
+
+
+@step("transcribe-audio", timeout_s=60.0, fallback=_not_understood)
+async def transcribe_audio(request: Medium, context: StepContext) -> Understood:
+    """Write down what is said in a recording."""
+    if request.data is None:
+        raise NotConfiguredError("Recordings are taken as data only.", remedy="send the data")
+    return Understood(text=await current_models().transcribe(request.data, request.mime_type))
+
+
+@step("read-image", timeout_s=60.0, fallback=_not_understood)
+async def read_image(request: Medium, context: StepContext) -> Understood:
+    """Write down what is to be read in a picture."""
+    if request.data is not None:
+        part = Part.from_bytes(data=request.data, mime_type=request.mime_type)
+    else:
+        part = Part.from_uri(file_uri=request.url or "", mime_type=request.mime_type)
+    return Understood(text=await context.write(_READ_PICTURE, [part]))
+
+
+async def read_input(message: Content | None, run: RunStep) -> UserInput:
+    """Understand all parts of a message, in their order."""
+    texts: list[str] = []
+    images: list[Part] = []
+    problems: list[Problem] = []
+    spoken = False
+    for part in (message and message.parts) or ():
+        if part.text:
+            texts.append(part.text)
+            continue
+        medium = _medium(part)
+        if medium is None:
+            continue
+        is_audio = medium.mime_type.startswith("audio/")
+        spoken = spoken or is_audio
+        if not is_audio:
+            images.append(part)
+        understood = await run(transcribe_audio if is_audio else read_image, medium)
+        assert isinstance(understood, Understood)
+        texts.append(understood.text)
+        if understood.problem is not None:
+            problems.append(understood.problem)
+    text = "\n".join(text.strip() for text in texts if text.strip())
+    return UserInput(text=text, spoken=spoken, images=images, problems=problems)
+
+
+def _medium(part: Part) -> Medium | None:
+    if (blob := part.inline_data) is not None and blob.data:
+        return Medium.model_construct(mime_type=blob.mime_type or "", data=blob.data)
+    if (file := part.file_data) is not None and file.file_uri:
+        return Medium(mime_type=file.mime_type or "image/*", url=file.file_uri)
+    return None

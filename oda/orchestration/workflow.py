@@ -1,0 +1,90 @@
+"""A scene: what one workflow knows, is told, and can do in a turn."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, ClassVar, Literal
+
+from google.genai.types import Part
+
+from oda.message.language import Language
+from oda.orchestration.exchanges import Exchange
+from oda.orchestration.response import Reply
+from oda.orchestration.state import Data
+from oda.orchestration.step import Req, Res, RunStep, Step
+from oda.orchestration.wording import Wording
+
+Entry = Literal["switched", "exited", "declined"]
+
+
+@dataclass(frozen=True)
+class SceneTurn:
+    """One message, as the scene sees it that is to answer."""
+
+    text: str
+    """What was typed, said, or is to be read in a picture."""
+    phase: str
+    data: Data
+    """What the scene keeps besides its phase; a copy."""
+    slots: Data
+    """What the message has told by the way, such as a title."""
+    language: Language
+    user_id: str
+    session_id: str
+    now: datetime
+    """In the user's time zone."""
+    wording: Wording
+    entry: Entry | None = None
+    """`switched`: the scene has just become active; `exited`: the user has left another for it;
+    `declined`: the user does not want the scene that they were asked about."""
+    images: Sequence[Part] = ()
+    recent: Sequence[Exchange] = ()
+    """The latest exchanges of this session, the oldest first."""
+    history: Sequence[Exchange] = ()
+    """The latest exchanges of the user in any session."""
+    run_step: RunStep = field(kw_only=True, repr=False)
+
+    async def step(self, step: Step[Req, Res], request: Req) -> Res:
+        """Run a step. Its answer is on record: a turn that fails later goes on behind it.
+
+        Raises:
+            Exception: the step has failed and has no fallback; let it out, the turn is then tried
+                again from this step on.
+        """
+        answer = await self.run_step(step, request)
+        assert isinstance(answer, step.response)
+        return answer
+
+
+class Workflow(ABC):
+    """A scene as a machine of phases. One instance serves all sessions and keeps no state."""
+
+    name: ClassVar[str]
+    purpose: ClassVar[str]
+    """When a user wants to be here; read by the model that classifies."""
+    titles: ClassVar[dict[Language, str]]
+    """What the scene is called when users are asked about it."""
+    phases: ClassVar[tuple[str, ...]]
+    """The first one is that in which the scene begins."""
+    steps: ClassVar[tuple[Step[Any, Any], ...]] = ()
+    """What the scene is made of; each can be called over HTTP, too."""
+
+    @abstractmethod
+    async def run(self, turn: SceneTurn) -> Reply:
+        """Answer a turn."""
+
+    def expects(self, text: str, phase: str, data: Data) -> bool:
+        """Whether a message is plainly what the scene waits for; then nobody else is asked."""
+        return False
+
+    def ask_about(self, turn: SceneTurn, title: str) -> Reply:
+        """Ask whether the user means another scene; the phase stays unless the reply sets it."""
+        return Reply(
+            text=turn.wording("did_you_mean", turn.language, scene=title),
+            suggested_actions=turn.wording.choices("yes_no", turn.language),
+        )
+
+    def declined(self, turn: SceneTurn) -> Reply:
+        """Answer to a user who does not want the other scene."""
+        return Reply(text=turn.wording("declined", turn.language))
