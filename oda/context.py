@@ -22,7 +22,7 @@ from oda.clock import Clock, SystemClock
 from oda.config.files import ConfigurationFiles
 from oda.config.records import Configuration
 from oda.config.secrets import known_secrets
-from oda.database.database import Database, open_database
+from oda.database.database import Database, default_database, open_database
 from oda.database.migrate import upgrade
 from oda.errors import AgentStateError
 from oda.secret_mask import secrets
@@ -114,6 +114,7 @@ class OdaContext:
             )
             with self.database.reaching():
                 await upgrade(self.database.engine)
+            stack.enter_context(default_database.set(self.database))
             opened = await stack.enter_async_context(open_services(settings, self.database))
             self.services = replace(opened, session=LiveHistory(opened.session))
             self.mcp = await stack.enter_async_context(

@@ -11,6 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from oda.database.engine import database_engine, first_line, shown
 from oda.database.journal import Journal
 from oda.errors import UnavailableError
+from oda.loop import LoopDefault
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,10 @@ class Database:
                 f"the store {shown(self.url)} cannot be reached: {first_line(error)}",
                 remedy="check ODA_DATABASE_URL and that the server is running",
             ) from error
+
+
+default_database: LoopDefault[Database] = LoopDefault()
+"""The process's database in an event loop; set by the composition root."""
 
 
 @asynccontextmanager

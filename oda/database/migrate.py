@@ -1,42 +1,101 @@
-"""Bring a database to the schema of this version of `oda`."""
+"""Bring a database to the tables that this version knows."""
 
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from sqlalchemy import Connection, inspect, text
+from sqlalchemy import Connection, MetaData, inspect, text
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from oda.database.schema import REVISION
+from oda.database import schema
 from oda.errors import ConfigurationError
 
-VERSION_TABLE = "oda_schema_version"
+if TYPE_CHECKING:
+    from alembic.config import Config
+
 _LOCK = 0x0DA
 """Of PostgreSQL's advisory locks, so that nodes that start together migrate one after the other."""
+_SCHEMA = "schema"
+"""Attribute of alembic's configuration."""
 
 
-async def current_revision(engine: AsyncEngine) -> str | None:
-    """The revision that the database is at; None when it has none of our tables."""
+@dataclass(frozen=True)
+class Schema:
+    """Tables of one owner, and the revisions that make them."""
+
+    metadata: MetaData
+    migrations: Path
+    """An alembic folder; its `env.py` calls `run_revisions`."""
+    revision: str
+    """The newest one."""
+    version_table: str
+    """Where the database keeps the revision that it is at; each owner has its own."""
+
+
+ODA_SCHEMA = Schema(
+    metadata=schema.metadata,
+    migrations=Path(__file__).parent / "migrations",
+    revision=schema.REVISION,
+    version_table="oda_schema_version",
+)
+
+
+async def current_revision(engine: AsyncEngine, schema: Schema = ODA_SCHEMA) -> str | None:
+    """The revision that the database is at; None when it has none of the owner's tables."""
     async with engine.connect() as connection:
-        return await connection.run_sync(_revision)
+        return await connection.run_sync(_revision, schema.version_table)
 
 
-async def upgrade(engine: AsyncEngine) -> None:
+async def upgrade(engine: AsyncEngine, schema: Schema = ODA_SCHEMA) -> None:
     """Apply the revisions that are missing; for a database that has all of them, it only looks.
 
     Raises:
-        ConfigurationError: the database belongs to a newer version of `oda`.
+        ConfigurationError: the database belongs to a newer version.
     """
-    found = await current_revision(engine)
-    if found == REVISION:
+    found = await current_revision(engine, schema)
+    if found == schema.revision:
         return
-    if found is not None and found > REVISION:
+    if found is not None and found > schema.revision:
         raise ConfigurationError(
-            f"the database is at revision {found}, this version of oda knows {REVISION}",
-            remedy="install the newer version of oda, or use another database",
+            f"{schema.version_table}: the database is at revision {found}, this version knows "
+            f"{schema.revision}",
+            remedy="install the newer version, or use another database",
         )
     async with engine.connect() as connection:
         await _lock(connection)
-        await connection.run_sync(_upgrade)
+        await connection.run_sync(_upgrade, schema)
         await connection.commit()
+
+
+def alembic_config(connection: Connection, schema: Schema) -> "Config":
+    """What alembic's commands need to work on a schema."""
+    from alembic.config import Config
+
+    config = Config()
+    config.set_main_option("script_location", str(schema.migrations))
+    config.attributes["connection"] = connection
+    config.attributes[_SCHEMA] = schema
+    return config
+
+
+def run_revisions() -> None:
+    """What the `env.py` of a migrations folder does: the revisions, on the connection of `upgrade`.
+
+    It is called by alembic only.
+    """
+    from alembic import context
+
+    schema: Schema = context.config.attributes[_SCHEMA]
+    tables = schema.metadata.tables
+    context.configure(
+        connection=context.config.attributes["connection"],
+        target_metadata=schema.metadata,
+        version_table=schema.version_table,
+        include_name=lambda name, kind, _: kind != "table" or name in tables,
+        render_as_batch=True,
+    )
+    with context.begin_transaction():
+        context.run_migrations()
 
 
 async def _lock(connection: AsyncConnection) -> None:
@@ -46,18 +105,14 @@ async def _lock(connection: AsyncConnection) -> None:
         await connection.execute(text("SELECT pg_advisory_xact_lock(:id)"), {"id": _LOCK})
 
 
-def _revision(connection: Connection) -> str | None:
-    if not inspect(connection).has_table(VERSION_TABLE):
+def _revision(connection: Connection, version_table: str) -> str | None:
+    if not inspect(connection).has_table(version_table):
         return None
-    found = connection.execute(text(f"SELECT version_num FROM {VERSION_TABLE}")).scalar()
+    found = connection.execute(text(f"SELECT version_num FROM {version_table}")).scalar()
     return str(found) if found is not None else None
 
 
-def _upgrade(connection: Connection) -> None:
+def _upgrade(connection: Connection, schema: Schema) -> None:
     from alembic import command
-    from alembic.config import Config
 
-    config = Config()
-    config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
-    config.attributes["connection"] = connection
-    command.upgrade(config, "head")
+    command.upgrade(alembic_config(connection, schema), "head")

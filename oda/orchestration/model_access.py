@@ -7,6 +7,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from typing import TypeVar
+from uuid import uuid4
 
 from google.adk.agents.llm_agent import LlmAgent
 from google.adk.events import Event
@@ -35,6 +36,8 @@ class StepContext:
     user_id: str
     now: datetime
     """In the user's time zone."""
+    call_id: str = field(default_factory=lambda: uuid4().hex)
+    """The same when a turn makes this call again: what is saved under it is saved once."""
     session_id: str | None = None
     """None for a step that is called by itself."""
     model: str = DEFAULT

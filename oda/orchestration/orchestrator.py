@@ -5,9 +5,10 @@ results, so a turn that failed or whose process died goes on at the step that it
 state of the session is written once, with the event that answers.
 """
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from datetime import datetime
 from functools import partial
+from itertools import count
 from typing import Any
 
 from google.adk.agents.context import Context
@@ -97,14 +98,24 @@ class Orchestrator(AdkWorkflow):
             user_id=ctx.user_id,
             session_id=ctx.session.id,
             now=now,
-            run_step=partial(self._run, ctx, now),
+            run_step=partial(self._run, ctx, now, count(1)),
         )
         yield await self._leader.answer(turn)
 
     async def _run(
-        self, ctx: Context, now: datetime, step: Step[Any, Any], request: BaseModel
+        self,
+        ctx: Context,
+        now: datetime,
+        numbers: Iterator[int],
+        step: Step[Any, Any],
+        request: BaseModel,
     ) -> BaseModel:
-        context = StepContext(user_id=ctx.user_id, session_id=ctx.session.id, now=now)
+        context = StepContext(
+            user_id=ctx.user_id,
+            session_id=ctx.session.id,
+            now=now,
+            call_id=f"{ctx.invocation_id}-{next(numbers)}",
+        )
         answer = await ctx.run_node(self._node(step), (request, context))
         response: BaseModel = step.response.model_validate(answer)
         return response

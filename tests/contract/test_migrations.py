@@ -2,25 +2,22 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 from alembic import command
 from alembic.autogenerate import compare_metadata
-from alembic.config import Config
 from alembic.migration import MigrationContext
 from sqlalchemy import Connection, event, inspect, text
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-import oda.database
 from oda.database.engine import database_engine
-from oda.database.migrate import VERSION_TABLE, current_revision, upgrade
+from oda.database.migrate import ODA_SCHEMA, alembic_config, current_revision, upgrade
 from oda.database.schema import REVISION, metadata
 from oda.errors import ConfigurationError
 
-MIGRATIONS = Path(oda.database.__file__).parent / "migrations"
+VERSION_TABLE = ODA_SCHEMA.version_table
 PATIENCE_S = 30.0
 
 
@@ -107,10 +104,7 @@ async def test_tables_of_others_are_left_alone(engine: AsyncEngine) -> None:
 
 async def test_downgrade_leaves_nothing_and_can_be_undone(engine: AsyncEngine) -> None:
     def downgrade(connection: Connection) -> None:
-        config = Config()
-        config.set_main_option("script_location", str(MIGRATIONS))
-        config.attributes["connection"] = connection
-        command.downgrade(config, "base")
+        command.downgrade(alembic_config(connection, ODA_SCHEMA), "base")
 
     await upgrade(engine)
     async with engine.connect() as connection:

@@ -1,0 +1,152 @@
+"""Schedules, recitations and answers in SQL.
+
+What a turn saves has the id of the call that saves it, so a turn that is tried again saves once.
+"""
+
+from collections.abc import Sequence
+from datetime import date, datetime, timedelta
+from typing import Any
+
+from sqlalchemy import case, delete, func, insert, select
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from oda.application_database import ApplicationDatabase
+
+from .records import Answer, DayResult, Recitation, Saved, Schedule, ScheduleItem
+from .schema import LEARNING_SCHEMA, answers, recitations, schedules
+
+RECITATION = "recitation"
+"""The subject of recited texts."""
+
+
+class LearningStore:
+    """What children are to learn and have learnt.
+
+    Raises (all methods):
+        UnavailableError: the database cannot be reached.
+    """
+
+    def __init__(self, database: ApplicationDatabase) -> None:
+        self._database = database
+
+    async def schedule(self, user_id: str, day: date) -> Schedule:
+        """What is to be done on a day; nothing by default."""
+        query = select(schedules.c["items"]).where(
+            schedules.c.user_id == user_id, schedules.c.day == day
+        )
+        async with self._database.begin() as connection:
+            items = (await connection.execute(query)).scalar() or []
+        return Schedule(day=day, items=tuple(map(ScheduleItem.model_validate, items)))
+
+    async def put_schedule(self, user_id: str, schedule: Schedule, now: datetime) -> None:
+        """Replace what is to be done on a day."""
+        mine = (schedules.c.user_id == user_id) & (schedules.c.day == schedule.day)
+        row = {
+            "user_id": user_id,
+            "day": schedule.day,
+            "items": [item.model_dump(mode="json") for item in schedule.items],
+            "updated_at": now,
+        }
+        async with self._database.begin() as connection:
+            await connection.execute(delete(schedules).where(mine))
+            await connection.execute(insert(schedules), [row])
+
+    async def save_recitation(
+        self, call_id: str, user_id: str, recitation: Recitation, now: datetime
+    ) -> Saved:
+        """Save one round, unless this call has saved it before. `now` is in the user's zone."""
+        row = {
+            "id": call_id,
+            "user_id": user_id,
+            "day": now.date(),
+            **recitation.model_dump(mode="json"),
+            "saved_at": now,
+        }
+        async with self._database.begin() as connection:
+            query = select(recitations.c.saved_at).where(recitations.c.id == call_id)
+            saved_at = (await connection.execute(query)).scalar()
+            if saved_at is None:
+                await connection.execute(insert(recitations), [row])
+        return Saved(id=call_id, saved_at=saved_at or now)
+
+    async def save_answers(
+        self,
+        call_id: str,
+        user_id: str,
+        session_id: str | None,
+        given: Sequence[Answer],
+        now: datetime,
+    ) -> None:
+        """Save answers, unless this call has saved them before. `now` is in the user's zone."""
+        rows = [
+            {
+                "id": call_id,
+                "number": number,
+                "user_id": user_id,
+                "session_id": session_id,
+                "day": now.date(),
+                **answer.model_dump(),
+                "saved_at": now,
+            }
+            for number, answer in enumerate(given)
+        ]
+        if not rows:
+            return
+        saved = select(func.count()).where(answers.c.id == call_id)
+        async with self._database.begin() as connection:
+            if not (await connection.execute(saved)).scalar():
+                await connection.execute(insert(answers), rows)
+
+    async def answers_of(self, user_id: str, session_id: str) -> list[Answer]:
+        """All answers of a session, the oldest first."""
+        query = (
+            select(answers)
+            .where(answers.c.user_id == user_id, answers.c.session_id == session_id)
+            .order_by(answers.c.saved_at, answers.c.id, answers.c.number)
+        )
+        async with self._database.begin() as connection:
+            rows = (await connection.execute(query)).mappings().all()
+        return [Answer.model_validate(dict(row)) for row in rows]
+
+    async def results(
+        self, user_id: str, *, today: date, days: int, subject: str | None = None
+    ) -> list[DayResult]:
+        """Results by subject and day, the oldest first, of the last `days` days; today is one."""
+        since = today - timedelta(days=days - 1)
+        async with self._database.begin() as connection:
+            found = await _homework(connection, user_id, since)
+            found += await _recited(connection, user_id, since)
+        wanted = [result for result in found if subject in (None, result.subject)]
+        return sorted(wanted, key=lambda result: (result.subject, result.day))
+
+
+learning = LearningStore(ApplicationDatabase(LEARNING_SCHEMA))
+
+
+async def _homework(connection: AsyncConnection, user_id: str, since: date) -> list[DayResult]:
+    columns = answers.c
+    right = func.sum(case((columns.correct, 1), else_=0))
+    query = (
+        select(columns.subject, columns.day, func.count(), right)
+        .where(columns.user_id == user_id, columns.day >= since, columns.correct.is_not(None))
+        .group_by(columns.subject, columns.day)
+    )
+    return _results((await connection.execute(query)).all())
+
+
+async def _recited(connection: AsyncConnection, user_id: str, since: date) -> list[DayResult]:
+    columns = recitations.c
+    right = func.sum(case((columns.passed, 1), else_=0))
+    query = (
+        select(columns.day, func.count(), right)
+        .where(columns.user_id == user_id, columns.day >= since)
+        .group_by(columns.day)
+    )
+    return _results([(RECITATION, *row) for row in (await connection.execute(query)).all()])
+
+
+def _results(rows: Sequence[Any]) -> list[DayResult]:
+    return [
+        DayResult(subject=subject, day=day, attempts=attempts, correct=right)
+        for subject, day, attempts, right in rows
+    ]
