@@ -17,11 +17,11 @@ from google.genai.types import Content
 from oda.agent import replay, resume
 from oda.agent.adk_roots import takes_invocation_id
 from oda.agent.agent_tree import speaks_for
-from oda.agent.failure import ModelReportedError, NoContentError
+from oda.agent.failure import ModelReportedError
 from oda.agent.history import History, StoredTurn, keeps_one_summary
 from oda.agent.threads import sync_tools_in_threads
 from oda.agent.turn_scope import TurnScope
-from oda.errors import TurnNotFoundError
+from oda.errors import NoContentError, TurnNotFoundError
 from oda.tools.idempotency import CallKey, original_call_id
 from oda.tools.limits import ToolLimits
 from oda.tools.recording import CallRecorder, recording, warn_of_unknown_outcome

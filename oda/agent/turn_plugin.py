@@ -25,7 +25,7 @@ from google.adk.sessions import Session
 from google.genai.types import Content, Part
 
 from oda.agent.agent_record import concludes, put_node_input_before_its_record, said_by
-from oda.agent.failure import ModelReportedError, NoContentError
+from oda.agent.failure import ModelReportedError
 from oda.agent.model.configured import ConfiguredModel
 from oda.agent.model.unconfigured import NOT_CONFIGURED
 from oda.agent.replay import ended_in_earlier_round
@@ -38,6 +38,7 @@ from oda.agent.resume import (
     open_calls,
 )
 from oda.agent.turn_scope import TurnScope
+from oda.errors import NoContentError
 from oda.secret_mask import secrets
 from oda.tools.idempotency import (
     IDEMPOTENT_TOOLS,
