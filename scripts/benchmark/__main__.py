@@ -19,6 +19,7 @@ from scripts.benchmark.cv import CvGrowth, cv_growth
 from scripts.benchmark.cv_rules import RulesLatency, rules_latency
 from scripts.benchmark.goals import goals_of
 from scripts.benchmark.postgres import fresh_database
+from scripts.benchmark.recitation import RecitationLatency, recitation_latency
 from scripts.benchmark.report import json_of, notes_of, table_of
 from scripts.benchmark.results import Run
 from scripts.benchmark.servers import (
@@ -58,6 +59,11 @@ def _arguments() -> argparse.Namespace:
         "--cv",
         action="store_true",
         help="measure only the resume agent: its rules, and how turns grow with their session",
+    )
+    parser.add_argument(
+        "--recitation",
+        action="store_true",
+        help="measure only how long it takes to compare a recitation",
     )
     parser.add_argument("--json", metavar="FILE", type=Path, help="write all numbers there")
     return parser.parse_args()
@@ -108,7 +114,9 @@ def main() -> int:
     compile_sources()
     try:
         if arguments.cv:
-            return _report_cv([rules_latency(), *uvloop.run(_run_cv())])
+            return _report_parts([rules_latency(), *uvloop.run(_run_cv())])
+        if arguments.recitation:
+            return _report_parts([recitation_latency()])
         run = uvloop.run(_run(arguments, progress))
     except (RuntimeError, TimeoutError, TurnFailed) as error:
         print(f"error: {error}", file=sys.stderr)
@@ -125,7 +133,7 @@ def main() -> int:
     return 0 if all(goal.reached for goal in goals) else _GOAL_MISSED
 
 
-def _report_cv(found: Sequence[RulesLatency | CvGrowth]) -> int:
+def _report_parts(found: Sequence[RulesLatency | CvGrowth | RecitationLatency]) -> int:
     goals = [measured.goal for measured in found]
     for line in (*found, *goals):
         print(line)

@@ -1,0 +1,63 @@
+"""Which units sound alike.
+
+Of Chinese characters, those with an equal syllable; tones are ignored. Speech recognition chooses a
+character by the words that it expects, so it changes tones freely, and a verse that is chanted
+flattens them. A wrong tone of the child is therefore not told from a mistake of the recogniser:
+half of the unit is the fair answer to both. Of English words, those in one group of `spoken.yaml`.
+"""
+
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+
+from pypinyin import Style, pinyin
+
+from .language import is_han
+from .spoken import spoken
+
+FIRST_SYMBOL = 0x10000
+"""Of texts of symbols: above the surrogates, so that they can be of any number."""
+
+_COMMON_READINGS = 2
+"""Of a character with several, the most usual ones; the others occur in names and old texts."""
+_CACHED_UNITS = 30_000
+
+
+@lru_cache(maxsize=_CACHED_UNITS)
+def sounds_of(unit: str) -> tuple[str, ...]:
+    """How a unit can sound, the usual sound first."""
+    if is_han(unit):
+        found = pinyin(unit, style=Style.NORMAL, heteronym=True)
+        return tuple(f"/{syllable}" for syllable in found[0][:_COMMON_READINGS])
+    return (spoken().homophones.get(unit, spelling_of(unit)),)
+
+
+def spelling_of(unit: str) -> str:
+    """What must be equal in equal units: recognisers leave out apostrophes at times."""
+    return unit.replace("'", "")
+
+
+def sound_keys(expected: Iterable[str], said: Iterable[str]) -> dict[str, str]:
+    """One sound for each unit, so that two units sound alike if their sounds are equal.
+
+    A unit of the expected text has its usual sound. Any other takes the sound by which it fits the
+    expected text, if one of the common readings of both does.
+    """
+    keys = {unit: sounds_of(unit)[0] for unit in expected}
+    wanted: dict[str, str] = {sound: sound for sound in keys.values()}
+    for unit, key in keys.items():
+        for sound in sounds_of(unit)[1:]:
+            wanted.setdefault(sound, key)
+    for unit in said:
+        if unit not in keys:
+            sounds = sounds_of(unit)
+            keys[unit] = next((wanted[sound] for sound in sounds if sound in wanted), sounds[0])
+    return keys
+
+
+def as_heard(units: Iterable[str], sounds: Mapping[str, str]) -> str:
+    """Units as a text of one symbol for each; those that sound alike have the same symbol."""
+    symbols = {
+        sound: chr(number)
+        for number, sound in enumerate(dict.fromkeys(sounds.values()), FIRST_SYMBOL)
+    }
+    return "".join([symbols[sounds[unit]] for unit in units])

@@ -1,0 +1,50 @@
+"""What speech and its transcription do to words, as data."""
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+
+import yaml
+from pydantic import BaseModel, ConfigDict
+
+from .language import Language
+
+
+class Remarks(BaseModel):
+    """Regular expressions, on normalised text, that tell questions and remarks."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    whole: Sequence[str]
+    """One of them is all that was said."""
+    part: Sequence[str]
+    """One of them occurs in what was said."""
+
+
+class Spoken(BaseModel):
+    """The content of `spoken.yaml`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    fillers: frozenset[str]
+    spellings: Mapping[str, str]
+    """A spelling -> the one that stands for it and the others of its word."""
+    homophones: Mapping[str, str]
+    """An English word -> the one that stands for all that sound like it."""
+    remarks: Mapping[Language, Remarks]
+
+
+@cache
+def spoken() -> Spoken:
+    """The data, read once."""
+    file = Path(__file__).with_name("spoken.yaml")
+    data = yaml.safe_load(file.read_text(encoding="utf-8"))
+    data["spellings"] = {
+        other: standard
+        for standard, others in data["spellings"].items()
+        for other in others.split()
+    }
+    data["homophones"] = {
+        word: group.split()[0] for group in data["homophones"] for word in group.split()
+    }
+    return Spoken.model_validate(data)
