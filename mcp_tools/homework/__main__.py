@@ -1,0 +1,38 @@
+"""`python -m mcp_tools.homework`: check homework over stdio or streamable HTTP."""
+
+import argparse
+import sys
+from typing import get_args
+
+from mcp_tools.homework import Language, SolverMissingError, warm_up
+from mcp_tools.homework.server import make_server
+
+
+def main() -> int:
+    """Serve until the client leaves or the process is told to end."""
+    parser = argparse.ArgumentParser(prog="python -m mcp_tools.homework", description=__doc__)
+    parser.add_argument(
+        "--language",
+        choices=get_args(Language),
+        default="zh",
+        help="of comments where the work is of signs alone",
+    )
+    parser.add_argument("--transport", choices=("stdio", "http"), default="stdio")
+    parser.add_argument("--host", default="127.0.0.1")
+    parser.add_argument("--port", type=int, default=8093, help="the path is /mcp")
+    options = parser.parse_args()
+    try:
+        warm_up()
+    except SolverMissingError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    server = make_server(options.language)
+    if options.transport == "stdio":
+        server.run()
+    else:
+        server.run(transport="streamable-http", host=options.host, port=options.port)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
