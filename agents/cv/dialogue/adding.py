@@ -3,7 +3,7 @@
 from mcp_tools.resume import JsonObject
 
 from .decision import Act, Ask, Step
-from .pending import Pending, PendingEntry, PendingSection, is_other_entry, merged
+from .pending import Pending, PendingEntry, PendingSection, PendingValue, is_other_entry, merged
 from .plan import addition, basics_calls
 from .understanding.additions import missing_fields
 from .understanding.recognition import Recognition
@@ -16,7 +16,7 @@ def add(text: str, said: Recognition, pending: tuple[Pending, ...]) -> Step:
     if said.section is None:
         return Step(Ask("which_section"), (*pending, PendingSection(message=text)))
     if said.section == "basics":
-        return Step(Act(basics_calls(said)) if said.data else Ask("which_basics"), pending)
+        return _on_basics(said, pending)
     entry, waiting = _joined(said, pending)
     if said.problems:
         return Step(Ask("bad_date", {"text": said.problems[0]}), (*waiting, entry))
@@ -25,6 +25,14 @@ def add(text: str, said: Recognition, pending: tuple[Pending, ...]) -> Step:
     if entry.missing_fields:
         return Step(Ask("missing"), (*waiting, entry))
     return Step(Act(addition(entry.section, [entry.data, *said.others])), waiting)
+
+
+def _on_basics(said: Recognition, pending: tuple[Pending, ...]) -> Step:
+    if said.data:
+        return Step(Act(basics_calls(said)), pending)
+    if len(said.fields) == 1:
+        return Step(Ask("new_value"), (*pending, PendingValue(path=f"basics.{said.fields[0]}")))
+    return Step(Ask("which_basics"), pending)
 
 
 def _joined(

@@ -30,4 +30,8 @@ def _touched(call: ToolCall, result: ToolResult) -> Focus | None:
         return replace(focus, index=0)
     taken = result.undone == "add" or call.params.get("action") == "delete"
     is_entry = isinstance(Path.parse(result.path).steps[-1], int) and focus.field is None
-    return Focus(focus.section, undone=focus.undone) if taken and is_entry else focus
+    if result.undone == "delete":
+        return replace(focus, taken=True)
+    if not (taken and is_entry):
+        return focus
+    return Focus(focus.section, undone=focus.undone, taken=not focus.undone)

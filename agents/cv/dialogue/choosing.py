@@ -1,11 +1,12 @@
 """Choosing one of the numbered entries that the person was asked about."""
 
+from collections.abc import Iterable
 from datetime import date
 
 from mcp_tools.resume import Path, Resume
 
 from .decision import Act, Ask, Step
-from .pending import PendingChoice
+from .pending import PendingChoice, PendingValue
 from .plan import entry_calls
 from .understanding.outline import Outline, Place
 from .understanding.picking import understand_pick
@@ -14,9 +15,15 @@ from .understanding.recognition import Intent, Recognition, Target
 
 def ask_which(said: Recognition, places: tuple[Place, ...], resume: Resume) -> Step:
     """Keep a command until one of the places is chosen, and ask which."""
+    choice = kept_choice(said, places, resume)
+    return Step(asked_again(choice), (choice,))
+
+
+def kept_choice(said: Recognition, places: Iterable[Place], resume: Resume) -> PendingChoice:
+    """Return a command as it waits until one of the places is chosen."""
     if said.intent not in ("ADD", "UPDATE", "DELETE", "READ"):
         raise ValueError(f"{said.intent} needs no choice")
-    choice = PendingChoice(
+    return PendingChoice(
         intent=said.intent.value,
         data=said.data,
         fields=said.fields,
@@ -25,7 +32,6 @@ def ask_which(said: Recognition, places: tuple[Place, ...], resume: Resume) -> S
         options=tuple(f"{place.section}[{place.index}]" for place in places),
         version=resume.version,
     )
-    return Step(asked_again(choice), (choice,))
 
 
 def asked_again(choice: PendingChoice) -> Ask:
@@ -62,6 +68,9 @@ def choose(
     if not all(-len(places) <= ordinal < len(places) for ordinal in pick.ordinals):
         return Step(asked_again(choice), (choice,))
     picked = _picked(pick, places, outline)
+    if len(picked) == 1 and command.intent is Intent.UPDATE and not (command.data or command.value):
+        path = f"{picked[0].section}[{picked[0].index}].{command.fields[0]}"
+        return Step(Ask("new_value"), (PendingValue(path=path),))
     return Step(Act(entry_calls(command, picked, resume)), ()) if picked else None
 
 

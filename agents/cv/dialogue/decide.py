@@ -70,7 +70,7 @@ def _decide_compound(text: str, situation: Situation) -> Outcome | None:
 
     Each is decided on the resume as those before leave it. The last one may need an answer.
     """
-    parts = split_commands(text)
+    parts = split_commands(text, Outline.of(situation.resume, situation.focus))
     if len(parts) < 2:
         return None
     calls: list[ToolCall] = []
@@ -87,7 +87,8 @@ def _decide_compound(text: str, situation: Situation) -> Outcome | None:
             resume = after(outcome.decision.calls, situation.resume)
         except ResumeError:
             return None
-        situation = replace(situation, resume=resume, pending=outcome.pending)
+        focus = Focus.at(str(outcome.decision.calls[-1].params.get("path", "")))
+        situation = replace(situation, resume=resume, pending=outcome.pending, focus=focus)
         done.append(outcome)
     return replace(done[-1], decision=Act(tuple(calls)))
 
@@ -169,12 +170,13 @@ def _decided(text: str, said: Recognition, situation: Situation, outline: Outlin
     if said.creative:
         return Step(Defer("creative"), pending)
     if said.intent is Intent.UNDO:
-        return Step(Act(undo_calls(said.steps, situation.undoable)), pending)
+        steps = situation.latest_edits if said.steps == 1 else said.steps
+        return Step(Act(undo_calls(steps, situation.undoable)), pending)
     if said.intent is Intent.UNKNOWN or said.confidence < LEAST_CONFIDENCE:
         return Step(Defer("unknown"), pending)
     if isinstance(situation.top, PendingChoice | PendingSection | PendingValue):
         pending = pending[:-1]
-    if said.intent is Intent.ADD and not said.fields:
+    if said.intent is Intent.ADD and (not said.fields or not said.data):
         return add(text, said, pending)
     step = work_on(said, situation.resume, outline)
     return Step(step.decision, (*pending, *step.pending))

@@ -1,15 +1,18 @@
 """Reading, changing and deleting what is there: on which entries, or what must be asked first."""
 
+from dataclasses import replace
+
 from mcp_tools.resume import Resume, Section
 
-from .choosing import ask_which
+from .choosing import ask_which, kept_choice
 from .decision import Act, Ask, Step
-from .pending import PendingValue
+from .listed_items import without_items
+from .pending import PendingChoice, PendingValue
 from .plan import basics_calls, edit_call, entry_calls, read_call
 from .profiles import is_about_profile, profile_calls
 from .resolve import Found, Missing, Several, resolve
 from .understanding.outline import Outline, Place
-from .understanding.recognition import Intent, Recognition
+from .understanding.recognition import Intent, Recognition, Target
 
 
 def work_on(said: Recognition, resume: Resume, outline: Outline) -> Step:
@@ -18,11 +21,16 @@ def work_on(said: Recognition, resume: Resume, outline: Outline) -> Step:
         return Step(Ask("bad_date", {"text": said.problems[0]}), ())
     if said.intent is Intent.UPDATE and not said.data and said.value is None:
         path = _path_to_change(said, resume, outline)
+        if path is None and (asked := _asked_where(said, resume, outline)):
+            return asked
         if path is None:
-            return Step(Ask("what_change"), ())
+            entry = _entry_to_change(said, resume, outline)
+            return Step(Ask("what_change"), (PendingValue(path=entry),) if entry else ())
         return Step(Ask("new_value"), (PendingValue(path=path),))
     if said.section == "basics":
         return Step(_on_basics(said, resume), ())
+    if step := without_items(said, resume, outline):
+        return step
     if place := _implied(said, outline):
         unsure = "period" in said.fields and resume.entries(place.section)[place.index].get(
             "endDate"
@@ -52,6 +60,26 @@ def _path_to_change(said: Recognition, resume: Resume, outline: Outline) -> str 
         case Found((found,)):
             place = found
     return f"{place.section}[{place.index}].{said.fields[0]}" if place else None
+
+
+def _asked_where(said: Recognition, resume: Resume, outline: Outline) -> Step | None:
+    """Ask in which of several entries the one field that is named shall change."""
+    if said.section in (None, "basics") or len(said.fields) != 1:
+        return None
+    match resolve(resume, outline, said.section, said.target):
+        case Several(places):
+            return ask_which(said, places, resume)
+    return None
+
+
+def _entry_to_change(said: Recognition, resume: Resume, outline: Outline) -> str | None:
+    """Return the path of the one entry that shall change, if one is pointed at."""
+    if said.section == "basics" or not said.target:
+        return None
+    match resolve(resume, outline, said.section, said.target):
+        case Found((place,)):
+            return f"{place.section}[{place.index}]"
+    return None
 
 
 def _on_basics(said: Recognition, resume: Resume) -> Act | Ask:
@@ -92,6 +120,13 @@ def _counted_in(said: Recognition, outline: Outline) -> Section | None:
     return outline.focus.section
 
 
+def _offered(said: Recognition, resume: Resume, outline: Outline) -> tuple[PendingChoice, ...]:
+    """Return the command with the entries of its section, which are named in the answer."""
+    kept = replace(said, target=Target())
+    places = [place for place, _ in outline.places() if place.section == said.section]
+    return (kept_choice(kept, places, resume),) if places else ()
+
+
 def _on_resolved(said: Recognition, resume: Resume, outline: Outline) -> Step:
     match resolve(resume, outline, _counted_in(said, outline), said.target):
         case Found(places):
@@ -101,8 +136,8 @@ def _on_resolved(said: Recognition, resume: Resume, outline: Outline) -> Step:
         case Several(places):
             return ask_which(said, places, resume)
         case Missing(name=str(name)):
-            return Step(Ask("not_found", {"name": name}), ())
+            return Step(Ask("not_found", {"name": name}), _offered(said, resume, outline))
         case Missing(number=int(number)):
-            return Step(Ask("no_such_number", {"number": number}), ())
+            return Step(Ask("no_such_number", {"number": number}), _offered(said, resume, outline))
         case Missing():
             return Step(Ask("empty_section"), ())

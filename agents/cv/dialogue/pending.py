@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter
 from mcp_tools.resume import JsonObject, Section
 
 from .understanding.additions import missing_fields
+from .understanding.focus import Focus
 from .understanding.recognition import Asked, Recognition
 from .understanding.vocabulary import section_facts
 
@@ -65,10 +66,16 @@ class PendingChoice(_Pending):
 
 
 class PendingValue(_Pending):
-    """A field, by its path, of which it was said that it shall change, but not to what."""
+    """A place of which it was said that it shall change, but not to what: a field or an entry."""
 
     kind: Literal["value"] = "value"
     path: str
+
+    @property
+    def field(self) -> str | None:
+        """The field; `None` for an entry."""
+        focus = Focus.at(self.path)
+        return focus.field if focus else None
 
 
 Pending = Annotated[

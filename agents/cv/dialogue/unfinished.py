@@ -48,7 +48,7 @@ def _asked_for(top: Pending) -> Ask:
         case PendingChoice():
             return asked_again(top)
         case PendingValue():
-            return Ask("new_value")
+            return Ask("new_value" if top.field else "what_change")
 
 
 def _doubts(pending: tuple[Pending, ...]) -> bool:

@@ -10,8 +10,9 @@ from .confidence import CERTAIN, CLEAR, GUESS, LIKELY
 from .details import understand_detail
 from .extraction import extract
 from .fields import Fields
-from .labelled import find_labelled
+from .labelled import find_labelled, find_labels
 from .leading import take_leading
+from .listed import grade_of
 from .message import Message
 from .outline import Outline
 from .recognition import Intent, Recognition
@@ -36,13 +37,17 @@ def understand_addition(
         section = find_statement(canvas.text) or _by_content(canvas)
     if section is None:
         return Recognition(intent=Intent.ADD, confidence=GUESS)
-    if noun and not noun.named:
+    if noun and (colon := _end_of_heading(canvas)):
+        canvas.take(0, colon)
+    elif noun and not noun.named:
         grammar = vocabulary().grammar
         before = grammar.section_before.search(canvas.text, 0, noun.begin)
         after = grammar.section_after.match(canvas.text, noun.stop)
         begin = before.start() if before else noun.begin
         canvas.take(begin, after.end() if after else noun.stop)
-    return _added(extract(canvas, section, given=take_leading(canvas, section)), confidence)
+    labels = find_labels(canvas, section) if section == "basics" else []
+    added = _added(extract(canvas, section, given=take_leading(canvas, section)), confidence)
+    return added if added.data else replace(added, fields=tuple(found.field for found in labels))
 
 
 def understand_statement(message: Message) -> Recognition | None:
@@ -94,6 +99,21 @@ def understand_form(message: Message, outline: Outline) -> Recognition | None:
     return _added(fields, CLEAR) if opens and whole else None
 
 
+def understand_unknown(
+    message: Message, changed: Recognition, outline: Outline
+) -> Recognition | None:
+    """Understand "兼职做过家教，2009到2010" as a new entry where no entry has the name."""
+    section, names = changed.section, changed.target.names
+    known = any(outline.find(name) for name in names)
+    dates = {"startDate", "endDate"}
+    if section in (None, "basics") or not names or known or changed.data.keys() != dates:
+        return None
+    canvas = Canvas(message)
+    for noun in find_nouns(canvas):
+        canvas.take(noun.begin, noun.stop)
+    return _added(extract(canvas, section), LIKELY)
+
+
 def missing_fields(section: Section, data: object) -> tuple[str, ...]:
     """Return the required fields of an entry that are not there."""
     present = data if isinstance(data, dict) else {}
@@ -129,6 +149,17 @@ def _noun(canvas: Canvas) -> Noun | None:
     return main_noun(canvas, before or nouns, last=False)
 
 
+def _end_of_heading(canvas: Canvas) -> int:
+    """Return where a colon ends what says nothing but where to add; 0 if there is none."""
+    colon = canvas.text.find(":")
+    heading = canvas.until(max(colon, 0))
+    for noun in find_nouns(heading):
+        heading.take(noun.begin, noun.stop)
+    filler = vocabulary().references.filler
+    said = (heading.trimmed(*segment, filler) for segment in heading.segments())
+    return colon + 1 if colon >= 0 and not any(said) else 0
+
+
 def _introducing(canvas: Canvas, nouns: list[Noun]) -> Noun | None:
     """Return the noun that introduces a list or a description: "技能：…", "my skills are …"."""
     if not nouns:
@@ -156,9 +187,12 @@ def _by_looks(canvas: Canvas) -> Section | None:
     fitting = {
         section: sum(
             any(look.fullmatch(text) for text in rest)
-            for look in vocabulary().sections[section].looks.values()
+            for name, look in vocabulary().sections[section].looks.items()
+            if name != section_facts()[section].grade
         )
         for section in dict.fromkeys(("education", *vocabulary().sections))
     }
     best = max(fitting, key=lambda section: fitting[section])
-    return best if fitting[best] else None
+    if fitting[best]:
+        return best
+    return "skills" if any(grade_of(text) for text in rest) else None

@@ -2,17 +2,20 @@
 
 from dataclasses import replace
 
+from mcp_tools.resume import title_field
+
 from .assignments import Connector, assign, take_grade
 from .canvas import Canvas
 from .changes import find_connector
 from .commands import CommandHit, find_command
 from .confidence import CLEAR, LIKELY
 from .extraction import extract
-from .fields import Fields, look_of, put_words, take_tokens
+from .fields import Fields, look_of, put_words, take_frames, take_tokens
 from .focus import Focus
 from .labelled import find_labelled
 from .message import Message
 from .outline import Outline
+from .pointing import take_ordinals
 from .recognition import Intent, Recognition
 from .sections import find_nouns, find_statement
 from .signals import find_signal, steps_back
@@ -50,7 +53,8 @@ def understand_value(message: Message, outline: Outline) -> Recognition | None:
         return None
     canvas = Canvas(message)
     fields = Fields(focus.section, wanted=(focus.field,))
-    place = canvas.trimmed(0, len(canvas.text))
+    whole = (0, len(canvas.text))
+    place = whole if focus.field == fields.facts.prose else canvas.trimmed(*whole)
     if place:
         put_words(fields, canvas, focus.field, *place)
     kinds = {token.kind for token in message.tokens}
@@ -66,11 +70,13 @@ def understand_more(message: Message, outline: Outline) -> Recognition | None:
     canvas = Canvas(message)
     for span in focus.mentions(canvas.text):
         canvas.take(*span)
-    fields = Fields(focus.section)
+    title = title_field(focus.section) or "name"
+    fields = Fields(focus.section, data={title: ""})
     for found in list(find_labelled(canvas, focus.section, changing=True)):
         put_words(fields, canvas, found.field, found.value, found.stop)
         canvas.take(found.begin, found.stop)
     take_tokens(fields, canvas)
+    take_frames(fields, canvas)
     take_grade(fields, canvas)
     filler = vocabulary().references.filler
     for begin, stop in canvas.segments():
@@ -78,6 +84,7 @@ def understand_more(message: Message, outline: Outline) -> Recognition | None:
         name = look_of(fields, canvas.text[slice(*trimmed)])
         if trimmed != (begin, begin) and not (name and fields.put(name, canvas.value(*trimmed))):
             return None
+    del fields.data[title]
     return _change(fields, LIKELY)
 
 
@@ -106,7 +113,7 @@ def _points_elsewhere(canvas: Canvas, outline: Outline) -> bool:
 def _amended(canvas: Canvas, connector: Connector, focus: Focus) -> Fields:
     fields = Fields(focus.section, wanted=(focus.field,) if focus.field else ())
     words = assign(fields, canvas, [], connector)
-    if not words or fields.data:
+    if not words or fields.data or _only_points(canvas.message, connector.stop):
         return fields
     if focus.field and focus.field not in ("startDate", "endDate"):
         fields.put(focus.field, words)
@@ -114,6 +121,15 @@ def _amended(canvas: Canvas, connector: Connector, focus: Focus) -> Fields:
     canvas = Canvas(canvas.message)
     canvas.take(0, connector.stop)
     return extract(canvas, focus.section, changing=True)
+
+
+def _only_points(message: Message, begin: int) -> bool:
+    """Tell whether "第三个" and the like are all that is said; that is no value."""
+    canvas = Canvas(message)
+    canvas.take(0, begin)
+    pointed = take_ordinals(canvas)
+    filler = vocabulary().references.filler
+    return bool(pointed) and canvas.trimmed(begin, len(canvas.text), filler) is None
 
 
 def _change(fields: Fields, confidence: float) -> Recognition | None:

@@ -6,7 +6,7 @@ from mcp_tools.resume import field_kind, is_present, title_field
 
 from .canvas import Canvas
 from .fields import Fields, look_of, put_when, put_words, take_frames, take_tokens
-from .labelled import Label, find_labelled, value_end
+from .labelled import Label, find_labelled, is_dated, value_end
 from .listed import grade_of
 from .vocabulary import section_facts, vocabulary
 
@@ -54,10 +54,22 @@ def _assign_first(
         name = "period"
     stop = value_end(canvas, fields.section, name, connector.stop, limit)
     words = canvas.value(connector.stop, stop)
-    if name:
+    if name and not _put_date(fields, canvas, name, connector.stop):
         put_words(fields, canvas, name, connector.stop, stop)
     canvas.take(connector.begin, stop)
     return None if name else words
+
+
+def _put_date(fields: Fields, canvas: Canvas, name: str, begin: int) -> bool:
+    """Set a date that is said in the place of something else: "the award from ACM was in 2018"."""
+    rest = canvas.message.text[begin:]
+    token = canvas.message.token_at(begin + len(rest) - len(rest.lstrip()))
+    if token is None or token.when is None or not token.text[:1].isalpha() or is_dated(name):
+        return False
+    if not field_kind(fields.section, fields.facts.date or "startDate"):
+        return False
+    put_when(fields, token.when, token.text)
+    return True
 
 
 def take_grade(fields: Fields, canvas: Canvas) -> None:

@@ -3,7 +3,8 @@
 import re
 
 from .message import Message
-from .vocabulary import Filler, vocabulary
+from .vocabulary import vocabulary
+from .wording import Filler
 from .words import DELIMITERS, TAKEN
 
 _SPLIT = re.compile(rf"[{DELIMITERS}()\[\]|:]|\s[-–—/]+\s|[-–—]{{2,}}|(?<!\w)[-–—](?=\w)")

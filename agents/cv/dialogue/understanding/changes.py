@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from mcp_tools.resume import Section
+from mcp_tools.resume import Section, title_field
 
 from .assignments import Connector, assign
 from .canvas import Canvas
@@ -24,7 +24,7 @@ from .sections import (
     mask_mentions,
 )
 from .vocabulary import section_facts, vocabulary
-from .words import DELIMITERS
+from .words import DELIMITERS, TAKEN
 
 
 def understand_change(message: Message, command: CommandHit, outline: Outline) -> Recognition:
@@ -72,8 +72,13 @@ def _changed(
     """Understand the new values, and take from what points what names a field or an old value."""
     labels = apart_from(noun, find_labels(mask_mentions(pointed, outline), fields.section))
     value = assign(fields, canvas, labels, connector)
-    for label in labels if connector else ():
-        pointed.take(label.begin, label.stop)
+    if value and fields.data and not labels:
+        fields.put(title_field(fields.section) or "name", value)
+    for label in labels if connector or not fields.data else ():
+        for text in (pointed, canvas):
+            text.take(label.begin, label.stop)
+    if connector and labels:
+        _take_behind(pointed, labels[-1].stop, connector.begin)
     original = vocabulary().grammar.original
     if connector and labels and (match := original.search(pointed.text, 0, connector.begin)):
         pointed.take(*match.span())
@@ -84,6 +89,13 @@ def _changed(
         value=value,
         problems=tuple(fields.problems),
     )
+
+
+def _take_behind(pointed: Canvas, begin: int, stop: int) -> None:
+    """Take what stands behind a field in Chinese, which names its entry before the field."""
+    words = pointed.text[begin:stop]
+    if not words[:1].isascii() and TAKEN not in words and not take_ordinals(pointed.copy()):
+        pointed.take(begin, stop)
 
 
 def find_connector(canvas: Canvas, command: CommandHit) -> Connector | None:

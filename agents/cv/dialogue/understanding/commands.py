@@ -17,12 +17,16 @@ _EDGES = " \t\n,.;:!?。、，！？；：~…"
 
 @dataclass(frozen=True, slots=True)
 class CommandHit:
-    """A command at `begin:stop`; `heads` tells whether it opens the message."""
+    """A command at `begin:stop`; `heads` tells whether it opens the message.
+
+    `verb` is the place of a verb inside it that could be taken for a name, as in "Docker can go".
+    """
 
     intent: Intent
     begin: int
     stop: int
     heads: bool
+    verb: tuple[int, int] | None = None
 
 
 def find_command(message: Message) -> CommandHit | None:
@@ -32,18 +36,28 @@ def find_command(message: Message) -> CommandHit | None:
     first = min(heads, key=lambda hit: (hit.begin, hit.begin - hit.stop), default=None)
     if first and not text[: first.begin].strip(_EDGES):
         return first
-    if match := vocabulary().connectors.becomes.search(text):
-        return CommandHit(Intent.UPDATE, match.start(), match.start(), heads=False)
+    becomes = vocabulary().connectors.becomes.search(text)
+    if becomes and not _adds_text(text, becomes.start()):
+        return CommandHit(Intent.UPDATE, becomes.start(), becomes.start(), heads=False)
     asks = first is None or first.intent is Intent.READ
     for intent in _INSIDE if asks else _INSIDE[:-1]:
         if match := vocabulary().commands[intent].inside.search(text):
-            return CommandHit(intent, match.start(), match.end(), heads=False)
+            verb = match.span("verb") if match.lastgroup == "verb" else None
+            return CommandHit(intent, match.start(), match.end(), heads=False, verb=verb)
     return first
 
 
 def _head(text: str, intent: Intent) -> CommandHit | None:
     match = _head_pattern(intent).search(text)
     return CommandHit(intent, match.start("verb"), match.end(), heads=True) if match else None
+
+
+def _adds_text(text: str, stop: int) -> bool:
+    """Tell whether a text that is to be added begins before a place: "加一个亮点：提升到…"."""
+    colon = text.find(":", 0, stop)
+    return (
+        colon >= 0 and vocabulary().commands[Intent.ADD].inside.search(text, 0, colon) is not None
+    )
 
 
 @cache

@@ -50,10 +50,18 @@ def understand_detail(
 def _understood(message: Message, detail: _Detail, outline: Outline) -> Recognition | None:
     canvas = Canvas(message)
     fields = Fields(detail.section)
-    put_words(fields, canvas, detail.label.field, detail.begin, detail.stop)
+    courses = detail.label.field == "courses"
+    found = vocabulary().grammar.learnt.search(canvas.text, detail.begin, detail.stop)
+    learnt = found if courses else None
+    begin = learnt.end() if learnt else detail.begin
+    put_words(fields, canvas, detail.label.field, begin, detail.stop)
     canvas.take(detail.label.begin, detail.label.stop)
-    canvas.take(detail.begin, detail.stop)
+    canvas.take(begin, detail.stop)
     target = _target(canvas, outline, detail.section)
+    if learnt and (trimmed := canvas.trimmed(detail.begin, learnt.start())):
+        words = canvas.value(*trimmed)
+        known = outline.find(words, (detail.section,))
+        target = replace(target, names=(*target.names, words)) if known else target
     implied = outline.focused is not None and outline.focused.section == detail.section
     pointed = target or implied or detail.label.field in _OF_ENTRIES
     if not pointed or not (fields.data or fields.problems):
@@ -90,9 +98,9 @@ def _details(canvas: Canvas, verb_begin: int, verb_end: int, outline: Outline) -
             elif canvas.trimmed(verb_end, label.begin) is None and _begins_value(visible, label):
                 yield _Detail(section, label, *_place_after(visible, label, outline))
             elif field_kind(section, label.field) == "list" and (
-                to := vocabulary().grammar.field_before.search(canvas.text, verb_end, label.begin)
+                stop := _stop_before(canvas, visible, verb_end, label.begin)
             ):
-                yield _Detail(section, label, verb_end, to.start())
+                yield _Detail(section, label, verb_end, stop)
 
 
 def _names_section(
@@ -125,6 +133,17 @@ def _said_before(
     if not told or rest.strip() or canvas.text[:verb_begin].rstrip()[-1:] not in (",", ";"):
         return None
     return canvas.trimmed(0, verb_begin)
+
+
+def _stop_before(canvas: Canvas, visible: Canvas, begin: int, stop: int) -> int:
+    """Return where a value ends that stands before "to Python's keywords"; 0 if none does."""
+    if to := vocabulary().grammar.field_before.search(canvas.text, begin, stop):
+        return to.start()
+    filler = vocabulary().references.filler
+    entries = list(vocabulary().grammar.entry.finditer(visible.text, begin, stop))
+    pointing = (m.start() for m in entries if not visible.trimmed(m.end(), stop, filler))
+    last = entries[-1].start() if entries and not visible.text[stop:].partition(" ")[2] else 0
+    return next(pointing, last)
 
 
 def _begins_value(canvas: Canvas, label: Label) -> bool:

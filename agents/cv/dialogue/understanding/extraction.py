@@ -40,6 +40,9 @@ def extract(
 
 
 def _take_list(fields: Fields, canvas: Canvas) -> None:
+    for token in canvas.message.tokens:
+        if token.when and canvas.has(token.begin, token.stop):
+            canvas.take(token.begin, token.stop)
     entries = listed_entries(canvas, fields.section)
     if not entries:
         return

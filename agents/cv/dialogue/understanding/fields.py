@@ -9,10 +9,14 @@ from mcp_tools.resume import JsonObject, Section, field_kind, is_present
 from .canvas import Canvas
 from .listed import grade_of, split_list
 from .tokens import Token, When
-from .vocabulary import SectionFacts, SectionWords, section_facts, vocabulary
+from .vocabulary import section_facts, vocabulary
+from .wording import SectionFacts, SectionWords
 
 _DIGITS = "0123456789"
 _ARTICLE = re.compile(r"^the (?=[A-Z])")
+_INDEFINITE = re.compile(r"^an? (?=\S)")
+_ROLES = ("position", "label", "studyType")
+"""Fields that say what somebody is: "a tech lead" is no more than "tech lead"."""
 
 
 @dataclass(slots=True)
@@ -51,6 +55,8 @@ class Fields:
         if not value or name in self.data:
             return False
         value = _ARTICLE.sub("", value)
+        if name in _ROLES:
+            value = _INDEFINITE.sub("", value)
         kind = field_kind(self.section, name)
         if name == self.facts.grade:
             value = grade_of(value) or value
@@ -84,7 +90,9 @@ def put_when(fields: Fields, when: When, said: str) -> None:
     """Set the dates of an entry from a date or a span that stands without a label."""
     if when.invalid:
         fields.problems.append(said)
-    elif fields.facts.date:
+    if when.invalid and not when.is_span:
+        return
+    if fields.facts.date:
         if point := when.point or when.end or when.start:
             fields.data.setdefault(fields.facts.date, point)
     elif when.is_span:
@@ -155,10 +163,12 @@ def take_frames(fields: Fields, canvas: Canvas) -> None:
 def _put_framed(fields: Fields, name: str, value: str) -> bool:
     """Set the field of a frame, or another one that an entry needs and whose values look so.
 
-    In "as an analyst in Siemens" stands no place.
+    In "as an analyst in Siemens" stands no place, in "在Seattle" no employer.
     """
-    look = fields.words.looks.get(name)
-    if look and name not in fields.facts.required and not look.fullmatch(value):
+    look, place = fields.words.looks.get(name), fields.words.looks.get("location")
+    if name in fields.facts.order[:1] and place and place.fullmatch(value):
+        name = "location"
+    elif look and name not in fields.facts.required and not look.fullmatch(value):
         other = look_of(fields, value)
         name = other if other in fields.facts.required else name
     return fields.put(name, value)

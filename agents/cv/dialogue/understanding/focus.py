@@ -11,13 +11,15 @@ from .vocabulary import vocabulary
 class Focus:
     """A section, an entry of it, or a field: of an entry or of the basics.
 
-    `undone` says that what was done there last was taken back.
+    `undone` says that what was done there last was taken back, `taken` that this
+    was deleting an entry.
     """
 
     section: Section
     index: int | None = None
     field: str | None = None
     undone: bool = False
+    taken: bool = False
 
     @classmethod
     def at(cls, path: str, *, undone: bool = False) -> "Focus | None":

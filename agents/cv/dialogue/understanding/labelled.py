@@ -38,6 +38,11 @@ class Labelled:
     stop: int
 
 
+def is_dated(field: str) -> bool:
+    """Tell whether the value of a field is a date or a time."""
+    return _DATED.match(field) is not None
+
+
 def find_labels(canvas: Canvas, section: Section, *, changing: bool = False) -> list[Label]:
     """Return every name of a field of a section, and whether a value seems to follow.
 
@@ -73,13 +78,13 @@ def find_labelled(
     """Yield the fields whose values the message gives, in order."""
     found = find_labels(canvas, section, changing=changing)
     if _follow_dates(canvas, found):
-        found = [label for label in found if label.connected or not _DATED.match(label.field)]
+        found = [label for label in found if label.connected or not is_dated(label.field)]
     values = {label.value for label in found if label.connected}
     labels = [
         label
         for label in found
         if _has_value(canvas, label, changing=changing)
-        and (label.connected or label.begin not in values or _DATED.match(label.field))
+        and (label.connected or label.begin not in values or is_dated(label.field))
     ]
     for label, following in zip_longest(labels, labels[1:]):
         limit = following.begin if following else len(canvas.text)
@@ -92,7 +97,7 @@ def find_labelled(
 
 def _follow_dates(canvas: Canvas, labels: list[Label]) -> bool:
     """Tell whether the names of dates stand behind them: "2020年开始2021年结束"."""
-    first = next((label for label in labels if _DATED.match(label.field)), None)
+    first = next((label for label in labels if is_dated(label.field)), None)
     token = canvas.message.token_at(first.begin - 1) if first and first.begin else None
     return token is not None and token.when is not None
 
@@ -101,7 +106,7 @@ def value_end(canvas: Canvas, section: Section, field: str, begin: int, limit: i
     """Return where a value ends: at a delimiter, for prose at the end of the sentence."""
     begin += len(canvas.text[begin:limit]) - len(canvas.text[begin:limit].lstrip())
     token = canvas.message.token_at(begin)
-    if token and (_DATED.match(field) or token.kind in ("email", "phone", "url")):
+    if token and (is_dated(field) or token.kind in ("email", "phone", "url")):
         return token.stop
     end = _prose_end() if _is_long(section, field) else _words_end(field)
     match = end.search(canvas.text, begin + 1, limit)
@@ -136,7 +141,7 @@ def _has_value(canvas: Canvas, label: Label, *, changing: bool) -> bool:
     if label.connected:
         return True
     token = canvas.message.token_at(label.value + len(rest) - len(rest.lstrip()))
-    if _DATED.match(label.field):
+    if is_dated(label.field):
         return token is not None and token.when is not None
     before = canvas.text[: label.begin].rstrip()
     opens = not before or before[-1] in DELIMITERS + "(:" or (changing and token is not None)

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from mcp_tools.resume import Section, title_field
+from mcp_tools.resume import Section, field_kind, title_field
 
 from .canvas import Canvas
 from .commands import CommandHit
@@ -15,10 +15,15 @@ from .recognition import Intent, Recognition, Target
 from .sections import Noun, find_nouns, labelled_section, main_noun, mask_mentions
 from .vocabulary import section_facts, vocabulary
 
+_BRIEF = 10
+"""A question of so many characters that names nothing is about what was spoken of last."""
+
 
 def understand_lookup(message: Message, command: CommandHit, outline: Outline) -> Recognition:
     """Understand a message that reads or deletes a section, entries, or fields of them."""
     canvas = Canvas(message)
+    if command.verb:
+        canvas.take(*command.verb)
     if command.heads:
         mentions = [m for m in outline.mentions(canvas.text) if m.begin >= command.stop]
     else:
@@ -46,8 +51,11 @@ def understand_lookup(message: Message, command: CommandHit, outline: Outline) -
         target = Target()
     else:
         target = replace(target, every=every, names=(*names, *other_names(canvas)))
-    if command.intent is Intent.READ and command.heads and not (section or whole or target):
+    asks_briefly = command.heads or len(message.text.strip()) <= _BRIEF
+    if command.intent is Intent.READ and asks_briefly and not (section or whole or target):
         section = outline.focus.section if outline.focus else None
+    if section and not (noun or mentions):
+        section = _better_section(section, fields, target, outline)
     confidence = _confidence(command, section, target, whole=whole is not None)
     if section is None and (section := outline.section_of(target.names)):
         confidence = LIKELY
@@ -83,6 +91,16 @@ def _section(visible: Canvas, noun: Noun | None, mentions: list[Mention]) -> Sec
     return noun.section
 
 
+def _better_section(
+    section: Section, fields: tuple[str, ...], target: Target, outline: Outline
+) -> Section:
+    """Return the section of the only entries that have the names, where a field chose another."""
+    named = outline.section_of(target.names)
+    if named is None or not fields or any(outline.find(n, (section,)) for n in target.names):
+        return section
+    return named if all(field_kind(named, name) for name in fields) else section
+
+
 def _take_fields(
     canvas: Canvas, visible: Canvas, section: Section, noun: Noun | None, command: CommandHit
 ) -> tuple[str, ...]:
@@ -92,10 +110,19 @@ def _take_fields(
         label
         for label in find_labels(visible, section)
         if not _is_part(label, noun, asks=command.intent is Intent.READ and not counted)
+        and not (command.intent is Intent.DELETE and _describes(canvas, label, section))
     ]
     for label in labels:
         canvas.take(label.begin, label.stop)
     return tuple(dict.fromkeys(label.field for label in labels))
+
+
+def _describes(canvas: Canvas, label: Label, section: Section) -> bool:
+    """Tell whether a field only says which entry is meant: "那个叫Moneta的", "2016年开始的"."""
+    if section != "basics" and label.field == title_field(section):
+        return True
+    token = canvas.message.token_at(max(label.begin - 1, 0))
+    return token is not None and token.when is not None
 
 
 def _is_part(label: Label, noun: Noun | None, *, asks: bool) -> bool:
@@ -106,7 +133,7 @@ def _is_part(label: Label, noun: Noun | None, *, asks: bool) -> bool:
     if noun is None or label.begin < noun.begin or noun.stop < label.stop:
         return False
     whole = (label.begin, label.stop) == (noun.begin, noun.stop)
-    named_alike = (title_field(noun.section), section_facts()[noun.section].prose)
+    named_alike = (title_field(noun.section), section_facts()[noun.section].prose, "period")
     is_field = whole and label.field not in named_alike and noun.section != "basics"
     return not (asks and is_field)
 

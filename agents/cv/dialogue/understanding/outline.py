@@ -106,6 +106,11 @@ class Outline:
         best = min((rank for rank, _ in ranked), default=None)
         return list(dict.fromkeys(place for rank, place in ranked if rank == best))
 
+    def is_title(self, name: str) -> bool:
+        """Tell whether an entry is called just so."""
+        known_as = _names(name.casefold().strip())
+        return any(texts[0].casefold() in known_as for _, texts in self.places())
+
     def section_of(self, names: Sequence[str]) -> Section | None:
         """Return the section in which the names fit entries; `None` if there are several."""
         found = {place.section for name in names for place in self.find(name)}

@@ -6,6 +6,7 @@ from datetime import date
 from mcp_tools.resume import Section
 
 from .canvas import Canvas
+from .changes import find_connector
 from .commands import find_command
 from .listed import split_list
 from .message import prepare
@@ -24,8 +25,8 @@ def understand_pick(
     """Return what a message picks: "2", "第二个", "the Google one", "all"; `None` if nothing.
 
     A message that repeats the command ("delete the second one") still picks; one that commands
-    something else, or names another section than that of the choices, does not. Ordinals count the
-    choices.
+    something else, says a new value, or names another section than that of the choices does not.
+    Ordinals count the choices.
     """
     message = prepare(text, today=today)
     if vocabulary().signals.every.fullmatch(message.text.strip(" ,.。!?")):
@@ -39,6 +40,10 @@ def understand_pick(
     if len(text) > _LONGEST or (command and command.intent is not intent):
         return None
     canvas = Canvas(message)
+    if correction := vocabulary().connectors.correction.match(canvas.text):
+        canvas.take(*correction.span())
+    if command and intent is Intent.UPDATE and find_connector(canvas, command):
+        return None
     if command:
         canvas.take(command.begin, command.stop)
     target = take_ordinals(canvas)

@@ -62,6 +62,13 @@ def understand_profile(
     )
 
 
+def account_at(url: str) -> JsonObject | None:
+    """Return the account that an address leads to; `None` if it is of no known network."""
+    hosts = ((entry["network"], entry.get("host")) for entry, _ in _networks())
+    found = next((name for name, host in hosts if host and host in url.lower()), None)
+    return {"network": found, "url": url} if found else None
+
+
 def same_network(one: str, other: str) -> bool:
     """Tell whether two names mean the same network."""
     return _canonical(one) == _canonical(other)

@@ -10,6 +10,7 @@ from .additions import (
     understand_form,
     understand_listing,
     understand_statement,
+    understand_unknown,
 )
 from .amending import understand_amendment, understand_more, understand_value
 from .answers import answers, understand_answer
@@ -26,6 +27,12 @@ from .outline import Outline
 from .profiles import understand_profile
 from .recognition import Asked, Intent, Recognition
 from .signals import find_signal, steps_back, without_opening
+from .unlabelled import (
+    understand_contact,
+    understand_continuation,
+    understand_promotion,
+    understand_restart,
+)
 from .vocabulary import section_facts, vocabulary
 
 
@@ -70,10 +77,16 @@ class IntentRecognizer:
             answer = understand_answer(message, command, asked)
             if answer:
                 return answer
+        if command is None and (meant := understand_restart(message, outline)):
+            return meant
+        if corrected := _corrected(message, outline):
+            return corrected
         if amended := understand_amendment(message, command, outline):
             return amended
         if profile := understand_profile(message, command, outline):
             return profile
+        if promotion := understand_promotion(message, outline):
+            return promotion
         if command is None:
             return _without_command(message, outline)
         message = without_opening(message)
@@ -90,6 +103,17 @@ class IntentRecognizer:
                 return understand_lookup(message, command, outline)
 
 
+def _corrected(message: Message, outline: Outline) -> Recognition | None:
+    """Understand "不是腾讯是阿里", "用Rust替换Go": what is replaced is an entry or in the focus."""
+    found = understand_correction(message, outline)
+    if found is None:
+        return None
+    old = found.target.names[0]
+    if outline.focused and outline.focused in outline.find(old):
+        return replace(found, section=outline.focused.section)
+    return found if outline.is_title(old) else None
+
+
 def _more_of(outline: Outline) -> Section | None:
     """Return the section to which "再来一个Angular" adds: one of names, if it is in focus."""
     focus = outline.focus
@@ -99,9 +123,13 @@ def _more_of(outline: Outline) -> Section | None:
 def _changed_or_stated(message: Message, command: CommandHit, outline: Outline) -> Recognition:
     """Understand a change, or a statement whose words could connect a field and its value."""
     changed = understand_change(message, command, outline)
-    if command.heads or changed.section or changed.target:
+    if not (changed.section or changed.data) and (contact := understand_contact(message, outline)):
+        return contact
+    says_what = command.heads or changed.data or changed.problems or changed.value is not None
+    if says_what and (command.heads or changed.section or changed.target):
         return changed
-    return understand_statement(message) or changed
+    stated = understand_statement(message)
+    return stated if stated and (stated.data or not changed.section) else changed
 
 
 def _without_command(message: Message, outline: Outline) -> Recognition:
@@ -111,6 +139,9 @@ def _without_command(message: Message, outline: Outline) -> Recognition:
         changed = understand_change(message, start, outline)
         if changed.section == "basics" and changed.data:
             return changed
+    more = understand_more(message, outline)
+    if more and not outline.mentions(message.text):
+        return more
     if form := understand_form(message, outline):
         return form
     stated = understand_statement(message)
@@ -127,12 +158,14 @@ def _without_command(message: Message, outline: Outline) -> Recognition:
     if listed := understand_listing(message):
         return listed
     if changed.data:
-        return changed
+        return understand_unknown(message, changed, outline) or changed
     looked = understand_lookup(message, replace(start, intent=Intent.READ), outline)
     if looked.section and not looked.target.names:
         return replace(looked, confidence=LIKELY)
-    if more := understand_more(message, outline):
+    if more := more or understand_contact(message, outline):
         return more
+    if continued := understand_continuation(message, outline):
+        return continued
     return Recognition(section=looked.section, confidence=NOTHING)
 
 

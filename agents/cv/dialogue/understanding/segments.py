@@ -6,33 +6,56 @@ from collections.abc import Iterator
 from .canvas import Canvas
 from .fields import Fields, look_of
 from .vocabulary import aliases, vocabulary
+from .words import TAKEN
 
 _PROSE_LENGTH = 6
-"""From this many characters on, words without a field are taken as a description."""
+"""From this many characters on, words without a field are taken as a description.
+
+Where an entry has nothing but its title before the description, any Chinese word is one.
+"""
 _PROSE_LEAD = re.compile(r"(?<![a-z])(?:an?|the|[a-z]+ed|built|led|made|wrote) $", re.IGNORECASE)
 
 
 def take_segments(fields: Fields, canvas: Canvas) -> None:
-    """Give the words that are left to the fields that they look like, the rest in order."""
+    """Give the words that are left to the fields that they look like, the rest in order.
+
+    No description stands before everything that has been understood: that is how people begin.
+    """
     rest: list[tuple[int, int]] = []
     for begin, stop in _pieces(fields, canvas):
         name = look_of(fields, canvas.text[begin:stop])
         if name is None or not fields.put(name, canvas.value(begin, stop)):
             rest.append((begin, stop))
+    if not rest and not fields.wanted:
+        _part_glued(fields)
     asked = [name for name in fields.wanted if name in fields.facts.order]
     order = [*asked, *(fields.facts.order if asked or not fields.wanted else ())]
     taken = fields.data.keys() | fields.known
     free = iter([name for name in dict.fromkeys(order) if name not in taken])
+    known_from = canvas.text.find(TAKEN)
     for begin, stop in rest:
         name = next(free, None) or fields.facts.prose
+        if name == fields.facts.prose and begin < known_from:
+            continue
         article = _PROSE_LEAD.search(canvas.text, 0, begin) if name == fields.facts.prose else None
         value = canvas.value(article.start() if article else begin, stop)
-        if name == fields.facts.prose and len(value) < _PROSE_LENGTH:
+        follows = len(fields.facts.order) == 1 and _has_han(value)
+        if name == fields.facts.prose and len(value) < (2 if follows else _PROSE_LENGTH):
             continue
         if name and name in fields.data and name == fields.facts.prose:
             fields.data[name] = f"{fields.data[name]}; {value}"
         elif name:
             fields.put(name, value)
+
+
+def _part_glued(fields: Fields) -> None:
+    """Part "豆瓣后端工程师" where words begin that can begin a position."""
+    title, position = fields.facts.order[0], fields.data.get("position")
+    if title in fields.data.keys() | fields.known or not isinstance(position, str):
+        return
+    glued = vocabulary().grammar.glued.fullmatch(position)
+    if glued:
+        fields.data |= {title: glued["title"], "position": glued["position"]}
 
 
 def _pieces(fields: Fields, canvas: Canvas) -> Iterator[tuple[int, int]]:

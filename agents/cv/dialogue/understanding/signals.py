@@ -72,6 +72,8 @@ def _readings(message: Message) -> Iterator[str]:
     """Yield the text without polite words, and with them, because they may be all of it."""
     yield message.text.strip(_EDGES)
     yield message.raw.strip(_EDGES)
+    if oops := vocabulary().signals.oops.match(message.text):
+        yield message.text[oops.end() :].strip(_EDGES)
 
 
 def _clauses(text: str) -> list[str]:

@@ -80,7 +80,11 @@ def _nearest(word: str) -> str | None:
 
 def _beginning_like(word: str) -> list[str]:
     """Return the known words that begin with the same letter, or with the two first swapped."""
-    swapped = (known for known in _by_letter().get(word[1], ()) if known[1:2] == word[0])
+    swapped = (
+        known
+        for known in _by_letter().get(word[1], ())
+        if known[1:2] == word[0] and len(known) == len(word)
+    )
     return [*_by_letter().get(word[0], ()), *swapped]
 
 

@@ -90,24 +90,25 @@ class FieldMatch:
 
 @dataclass(frozen=True)
 class FieldNames:
-    """Words that name fields, the longest first; Latin ones match whole words only."""
+    """Words that name fields, the longest first; Latin ones match whole words only.
+
+    `any_word` has a group for every word, in the order of `by_field`.
+    """
 
     any_word: re.Pattern[str] = NOTHING
-    by_field: tuple[tuple[str, re.Pattern[str]], ...] = ()
+    by_field: tuple[tuple[str, str], ...] = ()
 
     @classmethod
     def of(cls, words: Mapping[str, Sequence[str]]) -> "FieldNames":
         """Compile words, given as patterns for every field."""
         pairs = [(field, word) for field, found in words.items() for word in found]
         pairs.sort(key=lambda pair: -len(pair[1]))
-        return cls(
-            _compiled("|".join(word for _, word in pairs) or "(?!)"),
-            tuple((field, _compiled(word)) for field, word in pairs),
-        )
+        grouped = (f"(?P<w{number}>{word})" for number, (_, word) in enumerate(pairs))
+        return cls(_compiled("|".join(grouped) or "(?!)"), tuple(pairs))
 
     def pattern_of(self, field: str) -> str:
         """Return a pattern for the names of one field."""
-        return "|".join(word.pattern for name, word in self.by_field if name == field)
+        return "|".join(word for name, word in self.by_field if name == field)
 
     def find(self, text: str) -> Iterator[FieldMatch]:
         """Yield the names of fields in a text, in order and apart from each other."""
@@ -115,12 +116,8 @@ class FieldNames:
             if not _goes_on(text[: match.start()], match[0]) and not _goes_on(
                 match[0], text[match.end() :]
             ):
-                yield FieldMatch(self._field(text, *match.span()), *match.span())
-
-    def _field(self, text: str, begin: int, stop: int) -> str:
-        """Return the field that the words at a place name."""
-        found = ((name, word.match(text, begin)) for name, word in self.by_field)
-        return next(name for name, match in found if match and match.end() == stop)
+                word = int((match.lastgroup or "w0")[1:])
+                yield FieldMatch(self.by_field[word][0], *match.span())
 
 
 def _goes_on(left: str, right: str) -> bool:
