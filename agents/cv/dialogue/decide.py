@@ -170,8 +170,7 @@ def _decided(text: str, said: Recognition, situation: Situation, outline: Outlin
     if said.creative:
         return Step(Defer("creative"), pending)
     if said.intent is Intent.UNDO:
-        steps = situation.latest_edits if said.steps == 1 else said.steps
-        return Step(Act(undo_calls(steps, situation.undoable)), pending)
+        return Step(Act(undo_calls(said.steps, situation.undoable)), pending)
     if said.intent is Intent.UNKNOWN or said.confidence < LEAST_CONFIDENCE:
         return Step(Defer("unknown"), pending)
     if isinstance(situation.top, PendingChoice | PendingSection | PendingValue):

@@ -13,8 +13,7 @@ from .understanding.focus import Focus
 class Situation:
     """The resume, what is pending, and what the conversation is about.
 
-    `language` counts for messages that have none; `undoable` edits can be taken back, of which the
-    latest message that edited has made `latest_edits`.
+    `language` counts for messages that have none; `undoable` edits can be taken back.
     """
 
     resume: Resume
@@ -23,7 +22,6 @@ class Situation:
     today: date
     focus: Focus | None = None
     undoable: int = 0
-    latest_edits: int = 1
 
     @property
     def top(self) -> Pending | None:
