@@ -1,7 +1,9 @@
 """What there is to talk to, told for people and for the API."""
 
-from typing import Literal
+from collections.abc import Sequence
+from typing import Literal, Protocol, runtime_checkable
 
+from google.adk.models.base_llm import BaseLlm
 from google.adk.models.lite_llm import LiteLlm
 from pydantic import BaseModel
 
@@ -17,6 +19,14 @@ class ModelState(BaseModel):
     state: Literal["configured", "not_configured", "own", "none"]
     """`own`: the agent brings its model; `none`: it uses none."""
     name: str | None = None
+
+
+@runtime_checkable
+class AsksModels(Protocol):
+    """A root that asks models by itself, without any LLM agent, such as an orchestrator."""
+
+    @property
+    def models(self) -> Sequence[BaseLlm]: ...
 
 
 class AppDescription(BaseModel):
@@ -37,8 +47,10 @@ def describe(definitions: Definitions, models: Models) -> list[AppDescription]:
 
 
 def model_state(definition: Definition, models: Models) -> ModelState:
-    """What the app's first LLM agent is answered by."""
-    for model in definition.models:
+    """What the app's first LLM agent is answered by, or the app itself where it has none."""
+    root = definition.app.root_agent
+    own = root.models if isinstance(root, AsksModels) else ()
+    for model in (*definition.models, *own):
         if not isinstance(model, ConfiguredModel):
             return ModelState(state="own", name=model.model)
         record = models.record(model.model)

@@ -91,6 +91,8 @@ class TurnPlugin(BasePlugin):
     async def before_run_callback(self, *, invocation_context: InvocationContext) -> None:
         if scope := self._scope(invocation_context.session):
             scope.begun = True
+            if scope.complete is not None:
+                await scope.complete(invocation_context.session)
 
     async def before_agent_callback(
         self, *, agent: BaseAgent, callback_context: CallbackContext
@@ -191,6 +193,12 @@ class TurnPlugin(BasePlugin):
 
     def _scope(self, session: Session) -> TurnScope | None:
         return self._scopes.get((session.app_name, session.user_id, session.id))
+
+
+def running_turn(context: InvocationContext) -> TurnScope | None:
+    """The turn that runs in a context's session; None where it is not oda that runs it."""
+    plugin = context.plugin_manager.get_plugin(TurnPlugin.NAME)
+    return plugin._scope(context.session) if isinstance(plugin, TurnPlugin) else None
 
 
 async def _store_without_content(event: Event, context: InvocationContext) -> None:

@@ -1,6 +1,9 @@
 """What is known of a turn while it runs."""
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+
+from google.adk.sessions import Session
 
 from oda.agent.limits import TurnLimits, Usage
 from oda.agent.model.in_place import stand_in
@@ -21,6 +24,8 @@ class TurnScope:
     """Whether the cheaper model has taken over."""
     invocation_id: str | None = None
     """Chosen before the turn begins; None only while ADK looks up which call a message answers."""
+    complete: Callable[[Session], Awaitable[None]] | None = None
+    """Loads what agents need besides the session's most recent events; see `History.complete`."""
     begun: bool = False
     """Whether a run has come so far that its message is stored."""
     repeats: list[Repeat] = field(default_factory=list)

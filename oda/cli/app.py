@@ -221,7 +221,7 @@ def cancel_turn(turn_id: TurnId, agents: Agents = None, json: Json = False) -> E
 
 
 sessions = typer.Typer(
-    name="sessions", help="List, show and delete sessions.", no_args_is_help=True
+    name="sessions", help="List, show, delete and validate sessions.", no_args_is_help=True
 )
 app.add_typer(sessions)
 
@@ -267,6 +267,23 @@ def delete_session(
     from oda.cli.sessions import delete_session
 
     return delete_session(app, session, user=user, agents_dir=agents, sure=yes, as_json=json)
+
+
+@sessions.command("sweep")
+def sweep_sessions(
+    app: Annotated[
+        str | None, typer.Option("--app", metavar="APP", help="Only of this app.")
+    ] = None,
+    agents: Agents = None,
+    json: Json = False,
+) -> ExitCode:
+    """Reset what has expired in the sessions of orchestrators; exit code 1 if that fails for one.
+
+    A session whose turn runs is left alone: its messages do the same.
+    """
+    from oda.cli.sweep import sweep_sessions
+
+    return sweep_sessions(app=app, agents_dir=agents, as_json=json)
 
 
 db = typer.Typer(name="db", help="Look at the database, and upgrade it.", no_args_is_help=True)

@@ -13,10 +13,14 @@ from oda.orchestration.response import Reply, Response
 from oda.orchestration.rules import OrchestrationRules
 from oda.orchestration.state import PendingSwitch
 from oda.orchestration.step import Step, step
+from oda.orchestration.team_step import TeamRequest, TeamResponse, team_step
+from oda.orchestration.understanding import Confirmation, ConfirmRequest
 from oda.orchestration.workflow import SceneTurn, Workflow
 
 __all__ = [
     "Classification",
+    "ConfirmRequest",
+    "Confirmation",
     "OrchestrationRules",
     "Orchestrator",
     "PendingSwitch",
@@ -25,6 +29,9 @@ __all__ = [
     "SceneTurn",
     "Step",
     "StepContext",
+    "TeamRequest",
+    "TeamResponse",
     "Workflow",
     "step",
+    "team_step",
 ]

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, create_model
 
 from oda.orchestration.model_access import StepContext
-from oda.orchestration.rules import CONTINUE, EXIT, OrchestrationRules, bare
+from oda.orchestration.rules import CONTINUE, EXIT, OrchestrationRules, trimmed
 from oda.orchestration.state import Data, PendingSwitch
 from oda.orchestration.step import Step
 
@@ -44,7 +44,7 @@ def failed(request: ClassifyRequest, context: StepContext, error: Exception) -> 
 
 def by_rules(text: str, rules: OrchestrationRules) -> Classification | None:
     """The first command whose words the whole message is."""
-    said = bare(text)
+    said = trimmed(text)
     for command, pattern in rules.compiled_commands:
         if found := pattern.fullmatch(said):
             slots: Data = {name: value for name, value in found.groupdict().items() if value}

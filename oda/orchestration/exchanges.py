@@ -8,7 +8,7 @@ from google.adk.events import Event
 from pydantic import AfterValidator, BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from oda.message.language import Language, language_of
-from oda.orchestration.response import RESPONSE_KEY
+from oda.orchestration.response import TRACE_KEY
 from oda.orchestration.rules import OrchestrationRules
 
 HISTORY_KEY = "user:orchestration_history"
@@ -30,6 +30,7 @@ class Exchange(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     scene: str
+    """Where it was answered; the answer may have ended that scene."""
     said: Shown
     replied: Shown
     at: datetime
@@ -45,13 +46,13 @@ def exchanges_of(events: Iterable[Event], zone: tzinfo | None) -> list[Exchange]
     for event in events:
         parts = (event.content and event.content.parts) or ()
         text = "".join(part.text or "" for part in parts)
-        response = (event.custom_metadata or {}).get(RESPONSE_KEY)
+        record = (event.custom_metadata or {}).get(TRACE_KEY)
         if event.author == "user":
             said.setdefault(event.invocation_id, text)
-        elif response is not None:
+        elif record is not None:
             found.append(
                 Exchange(
-                    scene=response["scene"],
+                    scene=record["decision"]["scene"],
                     said=said.get(event.invocation_id, ""),
                     replied=text,
                     at=datetime.fromtimestamp(event.timestamp, zone),

@@ -6,8 +6,9 @@
     low   (< 50)       continue                      continue
 
 `exit_current` is a wish for the default scene. While a question is open, the next message agrees,
-refuses, names another scene for sure, or lets the question age. Source: the specification of the
-kernel ("Guardrails").
+refuses, names another scene for sure, or lets the question age. A third scene that may be meant
+takes the place of the one asked about; the same one is asked about again, and the question ages all
+the same. Source: the specification of the kernel ("Guardrails").
 """
 
 from collections.abc import Collection
@@ -92,40 +93,42 @@ def decide(
         scenes: All scenes, the default one first.
     """
     default = next(iter(scenes))
+    if pending is not None and answer != "unclear":
+        return _answered(pending, answer, active, default)
     target = _target(classification, active, default, scenes)
-    if pending is not None:
-        if answer == "confirm":
-            leaves = pending.target == default
-            return _go(pending.target, pending.slots, active, leaves, "the user has agreed")
-        if answer == "deny":
-            return Decision(
-                action="continue",
-                scene=active,
-                declined=pending.target,
-                reason="the user has refused the other scene",
-            )
-    score = classification.score
-    if target != active and score >= rules.high:
-        slots = dict(classification.slots)
-        if pending is not None and pending.target == target:
-            slots = {**pending.slots, **slots}
-        leaves = classification.intent == EXIT
-        return _go(target, slots, active, leaves, f"{target} is meant: {score} >= {rules.high}")
-    if classification.intent == EXIT and score >= rules.high:
-        return _go(default, {}, active, True, "the user wants to leave")
+    score, slots = classification.score, classification.slots
+    leaves = classification.intent == EXIT
+    same = pending if pending is not None and pending.target == target else None
+    if score >= rules.high and (target != active or leaves):
+        told = {**same.slots, **slots} if same is not None else slots
+        return _go(target, told, active, leaves, f"{target} is meant: {score} >= {rules.high}")
     aged = _aged(pending, rules)
-    if target != active and score >= rules.middle:
-        again = aged if aged is not None and aged.target == target else None
+    if score >= rules.middle and target != active:
+        question = PendingSwitch(target=target, slots=slots)
+        if same is not None and aged is not None:
+            question = aged.model_copy(update={"slots": {**aged.slots, **slots}})
         return Decision(
             action="continue",
             scene=active,
-            pending=again or PendingSwitch(target=target, slots=classification.slots),
+            pending=question,
             asks=True,
             reason=f"{target} may be meant: {rules.middle} <= {score} < {rules.high}",
         )
-    slots = classification.slots if classification.intent in (active, CONTINUE) else {}
+    told = slots if classification.intent in (active, CONTINUE) else {}
     why = "the active scene is meant" if target == active else f"{score} < {rules.middle}"
-    return Decision(action="continue", scene=active, slots=slots, pending=aged, reason=why)
+    return Decision(action="continue", scene=active, slots=told, pending=aged, reason=why)
+
+
+def _answered(pending: PendingSwitch, answer: Answer, active: str, default: str) -> Decision:
+    if answer == "confirm":
+        leaves = pending.target == default
+        return _go(pending.target, pending.slots, active, leaves, "the user has agreed")
+    return Decision(
+        action="continue",
+        scene=active,
+        declined=pending.target,
+        reason="the user has refused the other scene",
+    )
 
 
 def _target(

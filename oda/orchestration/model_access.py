@@ -6,12 +6,14 @@ from collections.abc import Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from datetime import date, datetime
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 from uuid import uuid4
 
 from google.adk.agents.llm_agent import LlmAgent
+from google.adk.agents.run_config import RunConfig
 from google.adk.events import Event
 from google.adk.models.llm_request import LlmRequest
+from google.adk.models.llm_response import LlmResponse
 from google.adk.runners import Runner
 from google.adk.sessions import InMemorySessionService
 from google.genai.types import Content, GenerateContentResponseUsageMetadata, Part
@@ -22,11 +24,20 @@ from oda.agent.failure import ModelReportedError
 from oda.agent.model.configured import configured_model
 from oda.agent.model.registry import DEFAULT, model_configured
 from oda.agent.resume import text_of
+from oda.agent.turn_scope import TurnScope
 from oda.errors import NoContentError, NotConfiguredError
 
 T = TypeVar("T", bound=BaseModel)
 
 _FENCED = re.compile(r"```(?:json)?\s*(.*?)\s*```", re.DOTALL)
+
+
+class Used(NamedTuple):
+    """What one call of a model has cost."""
+
+    tokens: GenerateContentResponseUsageMetadata
+    model: str | None
+    """As the provider calls it."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +53,10 @@ class StepContext:
     """None for a step that is called by itself."""
     model: str = DEFAULT
     """Name in the configuration."""
-    usage: list[GenerateContentResponseUsageMetadata] = field(default_factory=list)
+    turn: TurnScope | None = field(default=None, repr=False)
+    """The turn whose limits hold; None outside of turns."""
+    used: list[Used] = field(default_factory=list)
+    """What each call of a model has cost so far."""
 
     @property
     def today(self) -> date:
@@ -86,7 +100,7 @@ class StepContext:
         Raises:
             NotConfiguredError: there is no model.
         """
-        self._need_model()
+        self._may_ask()
         sessions = InMemorySessionService()
         runner = Runner(app_name=agent.name, agent=agent, session_service=sessions)
         prepare_runner(runner)
@@ -95,28 +109,47 @@ class StepContext:
             author = "user" if content.role == "user" else agent.name
             await sessions.append_event(session, Event(author=author, content=content))
         message = Content(role="user", parts=_parts(said))
-        answer = ""
-        run = runner.run_async(user_id=self.user_id, session_id=session.id, new_message=message)
+        answer, reported = "", None
+        run = runner.run_async(
+            user_id=self.user_id,
+            session_id=session.id,
+            new_message=message,
+            run_config=self._calls_left(),
+        )
         async with aclosing(run) as events:
             async for event in events:
-                if event.usage_metadata is not None:
-                    self.usage.append(event.usage_metadata)
-                if event.error_code:
-                    raise ModelReportedError(event.error_code, event.error_message)
-                answer = text_of(event) or answer
+                if self._count(event):
+                    self._called()
+                if event.error_code:  # of what is raised, ADK says so first
+                    reported = ModelReportedError(event.error_code, event.error_message)
+                elif text_of(event):
+                    answer, reported = text_of(event), None
+        if reported is not None:
+            raise reported
         if not answer.strip():
             raise NoContentError("The model ended without an answer.")
         return answer
 
+    def meter(self, tokens: GenerateContentResponseUsageMetadata, model: str | None) -> None:
+        """Take down what an answer has cost that an agent got which is not the kernel's own.
+
+        Raises:
+            LimitExceededError: the limits had been used up before.
+        """
+        if self.turn is not None:
+            self.turn.check_limits(replaceable=True)
+        self._called()
+        self.used.append(Used(tokens, model))
+
     async def _complete(self, request: LlmRequest) -> str:
-        self._need_model()
+        self._may_ask()
+        self._called()
         text = ""
         async with aclosing(
             configured_model(self.model).generate_content_async(request)
         ) as responses:
             async for response in responses:
-                if response.usage_metadata is not None:
-                    self.usage.append(response.usage_metadata)
+                self._count(response)
                 if response.error_code:
                     raise ModelReportedError(str(response.error_code), response.error_message)
                 parts = (response.content and response.content.parts) or ()
@@ -125,11 +158,29 @@ class StepContext:
             raise NoContentError("The model ended without an answer.")
         return text
 
-    def _need_model(self) -> None:
+    def _may_ask(self) -> None:
         if not self.has_model:
             raise NotConfiguredError(
                 "No model is configured.", remedy="set ODA_MODEL and the provider's key"
             )
+        if self.turn is not None:
+            self.turn.check_limits(replaceable=True)
+
+    def _calls_left(self) -> RunConfig:
+        if self.turn is None or (limit := self.turn.limits.model_calls) is None:
+            return RunConfig()
+        return RunConfig(max_llm_calls=limit - self.turn.usage.model_calls)
+
+    def _called(self) -> None:
+        if self.turn is not None:
+            self.turn.usage.model_calls += 1
+
+    def _count(self, response: LlmResponse) -> bool:
+        """Take down what a complete answer has cost; whether it is one."""
+        if response.usage_metadata is None or response.partial:
+            return False
+        self.used.append(Used(response.usage_metadata, response.model_version))
+        return True
 
 
 def _request(instruction: str, said: str | Sequence[Part]) -> LlmRequest:

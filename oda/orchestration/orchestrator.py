@@ -5,7 +5,7 @@ results, so a turn that failed or whose process died goes on at the step that it
 state of the session is written once, with the event that answers.
 """
 
-from collections.abc import AsyncGenerator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from itertools import count
@@ -13,19 +13,24 @@ from typing import Any
 
 from google.adk.agents.context import Context
 from google.adk.events import Event
+from google.adk.models.base_llm import BaseLlm
+from google.adk.platform.time import get_time
 from google.adk.workflow import START, FunctionNode
 from google.adk.workflow import Workflow as AdkWorkflow
 from google.genai.types import GenerateContentResponseUsageMetadata
 from pydantic import BaseModel, PrivateAttr
 
+from oda.agent.model.configured import configured_model
+from oda.agent.turn_plugin import running_turn
 from oda.errors import ConfigurationError
 from oda.orchestration.classification import Classification, ClassifyRequest, classify_step
 from oda.orchestration.model_access import StepContext
-from oda.orchestration.rules import OrchestrationRules
-from oda.orchestration.scene_leader import ConfirmStep, SceneLeader
+from oda.orchestration.rules import CONTINUE, EXIT, OrchestrationRules
+from oda.orchestration.scene_leader import SceneLeader
 from oda.orchestration.state import user_time_zone
 from oda.orchestration.step import Outcome, Step
 from oda.orchestration.turn_at_hand import TurnAtHand
+from oda.orchestration.understanding import ConfirmStep
 from oda.orchestration.user_input import read_image, transcribe_audio
 from oda.orchestration.workflow import Workflow
 
@@ -44,12 +49,13 @@ class Orchestrator(AdkWorkflow):
         confirm: Tells whether a message agrees to another scene where its words alone do not.
 
     Raises:
-        ConfigurationError: two scenes, or two steps that differ, have one name.
+        ConfigurationError: there is no scene; two of them, or two steps that differ, have one name;
+            a scene has no phases or the name of an intent; a command means a scene that is not
+            there.
     """
 
     _leader: SceneLeader = PrivateAttr()
     _steps: dict[str, Step[Any, Any]] = PrivateAttr()
-    _nodes: dict[str, FunctionNode] = PrivateAttr(default_factory=dict)
 
     def __init__(
         self,
@@ -63,10 +69,7 @@ class Orchestrator(AdkWorkflow):
     ) -> None:
         rules = rules or OrchestrationRules()
         by_name = _by_name("scenes", [(scene.name, scene) for scene in scenes])
-        if not by_name:
-            raise ConfigurationError(
-                f"the orchestrator {name!r} has no scene", remedy="give it a Workflow"
-            )
+        _check(by_name, rules)
         classify = classify or classify_step({n: s.purpose for n, s in by_name.items()}, rules)
         node = FunctionNode(func=self._conduct, name="orchestrate", rerun_on_resume=True)
         super().__init__(name=name, description=description, edges=[(START, node)])
@@ -79,6 +82,11 @@ class Orchestrator(AdkWorkflow):
     def steps(self) -> Sequence[Step[Any, Any]]:
         """All steps that its turns may take."""
         return tuple(self._steps.values())
+
+    @property
+    def models(self) -> Sequence[BaseLlm]:
+        """What its steps ask, as far as they need a model."""
+        return (configured_model(),)
 
     @property
     def leader(self) -> SceneLeader:
@@ -98,38 +106,44 @@ class Orchestrator(AdkWorkflow):
             user_id=ctx.user_id,
             session_id=ctx.session.id,
             now=now,
-            run_step=partial(self._run, ctx, now, count(1)),
+            run_step=partial(_run, ctx, now, count(1)),
         )
         yield await self._leader.answer(turn)
 
-    async def _run(
-        self,
-        ctx: Context,
-        now: datetime,
-        numbers: Iterator[int],
-        step: Step[Any, Any],
-        request: BaseModel,
-    ) -> BaseModel:
-        context = StepContext(
-            user_id=ctx.user_id,
-            session_id=ctx.session.id,
-            now=now,
-            call_id=f"{ctx.invocation_id}-{next(numbers)}",
-        )
-        answer = await ctx.run_node(self._node(step), (request, context))
-        response: BaseModel = step.response.model_validate(answer)
-        return response
 
-    def _node(self, step: Step[Any, Any]) -> FunctionNode:
-        if step.name not in self._nodes:
+async def _run(
+    ctx: Context,
+    now: datetime,
+    numbers: Iterator[int],
+    step: Step[Any, Any],
+    request: BaseModel,
+) -> BaseModel:
+    """Run a step as a node of its own; its stored result, where the turn has one already."""
+    context = StepContext(
+        user_id=ctx.user_id,
+        session_id=ctx.session.id,
+        now=now,
+        call_id=f"{ctx.invocation_id}-{next(numbers)}",
+        turn=running_turn(ctx.get_invocation_context()),
+    )
+    answer = await ctx.run_node(_node(step, context), request)
+    response: BaseModel = step.response.model_validate(answer)
+    return response
 
-            async def run(node_input: Any) -> AsyncGenerator[Event, None]:
-                request, context = node_input
-                yield _on_record(step, await step(request, context), context)
 
-            name = step.name.replace("-", "_")
-            self._nodes[step.name] = FunctionNode(func=run, name=name)
-        return self._nodes[step.name]
+def _node(step: Step[Any, Any], context: StepContext) -> FunctionNode:
+    """A node that does a step once; what it has used is on record even if it fails."""
+
+    async def run(node_input: Any) -> AsyncGenerator[Event, None]:
+        try:
+            outcome = await step(node_input, context)
+        except Exception:
+            if context.used:
+                yield Event(**_costs(context))
+            raise
+        yield _on_record(step, outcome, context)
+
+    return FunctionNode(func=run, name=step.name.replace("-", "_"))
 
 
 def _by_name(kind: str, named: Sequence[tuple[str, Any]]) -> dict[str, Any]:
@@ -140,10 +154,26 @@ def _by_name(kind: str, named: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
+def _check(scenes: Mapping[str, Workflow], rules: OrchestrationRules) -> None:
+    if not scenes:
+        raise ConfigurationError("an orchestrator needs a scene", remedy="give it a Workflow")
+    for name, scene in scenes.items():
+        if name in (CONTINUE, EXIT):
+            raise ConfigurationError(f"{name!r} is an intent, not a scene", remedy="rename it")
+        if not scene.phases:
+            raise ConfigurationError(f"the scene {name!r} has no phases", remedy="name one")
+    for command in rules.commands:
+        if command.intent not in (*scenes, CONTINUE, EXIT):
+            raise ConfigurationError(
+                f"a command means {command.intent!r}, which is no scene",
+                remedy=f"use one of {[*scenes, CONTINUE, EXIT]}",
+            )
+
+
 def _said_at(events: Sequence[Event], invocation_id: str) -> float:
     """When the message of a turn was stored: a turn that goes on later belongs to that moment."""
     turn = [event.timestamp for event in events if event.invocation_id == invocation_id]
-    return min(turn) if turn else Event(author="user").timestamp
+    return min(turn, default=get_time())
 
 
 def _on_record(step: Step[Any, Any], outcome: Outcome[Any], context: StepContext) -> Event:
@@ -153,16 +183,19 @@ def _on_record(step: Step[Any, Any], outcome: Outcome[Any], context: StepContext
     return Event(
         output=outcome.response.model_dump(mode="json"),
         custom_metadata={STEP_KEY: told},
-        usage_metadata=_sum(context.usage),
+        **_costs(context),
     )
 
 
-def _sum(
-    usage: Sequence[GenerateContentResponseUsageMetadata],
-) -> GenerateContentResponseUsageMetadata | None:
-    if len(usage) < 2:
-        return usage[0] if usage else None
-    names = ("prompt_token_count", "candidates_token_count", "total_token_count")
-    return GenerateContentResponseUsageMetadata(
-        **{name: sum(getattr(one, name) or 0 for one in usage) for name in names}
-    )
+def _costs(context: StepContext) -> dict[str, Any]:
+    """The fields of an event by which ADK tells what models have used."""
+    if not context.used:
+        return {}
+    names = ("prompt_token_count", "candidates_token_count", "thoughts_token_count")
+    counts = {name: sum(getattr(one.tokens, name) or 0 for one in context.used) for name in names}
+    return {
+        "usage_metadata": GenerateContentResponseUsageMetadata(
+            **counts, total_token_count=sum(counts.values())
+        ),
+        "model_version": context.used[-1].model,
+    }

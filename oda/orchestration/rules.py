@@ -134,6 +134,11 @@ class OrchestrationRules(BaseModel):
         return tuple((one, re.compile(one.pattern, re.IGNORECASE)) for one in self.commands)
 
 
+def trimmed(text: str) -> str:
+    """A message without marks and blanks at its ends."""
+    return _ENDS.sub("", text)
+
+
 def bare(text: str) -> str:
-    """A message as words are compared: in lower case, without marks and blanks at its ends."""
-    return _ENDS.sub("", text).lower()
+    """A message as words are compared: trimmed, in lower case."""
+    return trimmed(text).lower()

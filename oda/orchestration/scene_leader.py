@@ -2,24 +2,21 @@
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any
 
 from google.adk.events import Event
 from opentelemetry import trace
-from pydantic import BaseModel
 
 from oda.orchestration import guardrails
 from oda.orchestration.answer_event import TurnRecord, answer_event
-from oda.orchestration.classification import Classification, ClassifyRequest, by_rules
+from oda.orchestration.classification import Classification, ClassifyRequest
 from oda.orchestration.exchanges import exchanges_of, history_in, language_spoken
-from oda.orchestration.guardrails import Answer, Decision
+from oda.orchestration.guardrails import Decision
 from oda.orchestration.response import Problem, Reply
 from oda.orchestration.rules import CONTINUE, OrchestrationRules
 from oda.orchestration.state import (
     STATE_KEY,
     LastIntent,
     OrchestrationState,
-    PendingSwitch,
     Restored,
     SceneState,
     carried,
@@ -28,6 +25,7 @@ from oda.orchestration.state import (
 )
 from oda.orchestration.step import Step
 from oda.orchestration.turn_at_hand import TurnAtHand
+from oda.orchestration.understanding import ConfirmStep, Understanding
 from oda.orchestration.user_input import UserInput, read_input
 from oda.orchestration.wording import Wording
 from oda.orchestration.workflow import Entry, SceneTurn, Workflow
@@ -37,24 +35,6 @@ log = get_logger(__name__)
 
 _RECENT = 10
 """Exchanges of the session that a scene sees."""
-
-
-class ConfirmRequest(BaseModel):
-    """What a user has said to the question about another scene."""
-
-    user_input: str
-    session_id: str
-    pending_switch: PendingSwitch
-
-
-class Confirmation(BaseModel):
-    """Whether that agrees."""
-
-    decision: Answer
-
-
-ConfirmStep = Step[Any, Any]
-"""Takes a `ConfirmRequest`, gives a `Confirmation`, or models with these fields and more."""
 
 
 class SceneLeader:
@@ -74,8 +54,7 @@ class SceneLeader:
         self.rules = rules
         self._scenes = scenes
         self._default = next(iter(scenes))
-        self._classify = classify
-        self._confirm = confirm
+        self._understanding = Understanding(scenes, rules, classify, confirm)
         self._wording = Wording(rules.texts)
 
     def restore(self, stored: object, user_id: str, session_id: str, now: datetime) -> Restored:
@@ -97,12 +76,17 @@ class SceneLeader:
         """
         restored = self.restore(turn.state.get(STATE_KEY), turn.user_id, turn.session_id, turn.now)
         if restored.resets:
-            log.info("orchestration_reset", why=restored.resets, details=restored.details)
+            tell = log.warning if restored.details else log.info
+            tell("orchestration_reset", why=restored.resets, details=restored.details)
         said = await read_input(turn.message, turn.run_step)
         found, decision = await self._decided(turn, restored.state, said)
+        _tell_operators(found, decision)
         before, entry = self._entered(restored.state, decision)
         scene_turn = self._scene_turn(turn, said, decision, before, entry)
         reply = await self._reply(scene_turn, decision, said)
+        phases = self._scenes[decision.scene].phases
+        if reply.phase is not None and reply.phase not in phases:
+            raise ValueError(f"the scene {decision.scene!r} has no phase {reply.phase!r}")
         after = self._after(restored.state, found, decision, before, reply, turn.now)
         record = TurnRecord(classification=found, decision=decision, resets=restored.resets)
         return answer_event(turn, scene_turn, reply, after, record, said, self.rules)
@@ -113,58 +97,12 @@ class SceneLeader:
         """What the message is taken for, and what is done about it."""
         active, pending, rules = state.active_scene, state.pending_switch, self.rules
         has_media = bool(said.images or said.problems)
-        nothing = Classification(intent=CONTINUE, score=0)
         if refusal := guardrails.refusal_of(said.text, has_media=has_media, rules=rules):
-            return nothing, guardrails.reject(refusal, active, pending)
-        answer: Answer = "unclear"
-        if pending is not None:
-            answer = await self._answer_to(pending, turn, said.text)
-        if answer == "unclear":
-            found = await self._classified(turn, state, said.text)
-        else:
-            found = Classification(intent=CONTINUE, score=100, reason="answers the question")
-        decision = guardrails.decide(
+            return _NOTHING, guardrails.reject(refusal, active, pending)
+        found, answer = await self._understanding.of(said.text, turn, state)
+        return found, guardrails.decide(
             found, answer, active=active, pending=pending, scenes=self._scenes, rules=rules
         )
-        log.info("orchestrated", action=decision.action, scene=decision.scene, why=decision.reason)
-        trace.get_current_span().set_attributes(
-            {
-                "oda.intent": found.intent,
-                "oda.score": found.score,
-                "oda.decision": decision.action,
-                "oda.scene": decision.scene,
-                "oda.reason": decision.reason,
-            }
-        )
-        return found, decision
-
-    async def _answer_to(self, pending: PendingSwitch, turn: TurnAtHand, text: str) -> Answer:
-        by_words = guardrails.answer_in(text, self.rules)
-        if by_words != "unclear" or self._confirm is None:
-            return by_words
-        request = self._confirm.request.model_validate(
-            {"user_input": text, "session_id": turn.session_id, "pending_switch": pending}
-        )
-        confirmation = await turn.run_step(self._confirm, request)
-        answer: Answer = Confirmation.model_validate(confirmation.model_dump()).decision
-        return answer
-
-    async def _classified(
-        self, turn: TurnAtHand, state: OrchestrationState, text: str
-    ) -> Classification:
-        scene, scene_state = self._scenes[state.active_scene], state.scene_state
-        if not text:
-            return Classification(intent=CONTINUE, score=100, reason="there are no words")
-        command = by_rules(text, self.rules)
-        if command is None and scene.expects(text, scene_state.phase, scene_state.data):
-            return Classification(intent=CONTINUE, score=100, reason="the scene waits for it")
-        request = ClassifyRequest(
-            user_input=text,
-            active_scene=state.active_scene,
-            pending_switch=state.pending_switch,
-        )
-        found = command or await turn.run_step(self._classify, request)
-        return Classification.model_validate(found.model_dump())
 
     def _entered(
         self, state: OrchestrationState, decision: Decision
@@ -178,7 +116,7 @@ class SceneLeader:
         return self._beginning(decision.scene, state.scene_state), entry
 
     def _beginning(self, scene: str, before: SceneState) -> SceneState:
-        return SceneState(phase=self._scenes[scene].phases[0], **carried(before.data, self.rules))
+        return SceneState.of(self._scenes[scene].phases[0], carried(before.data, self.rules))
 
     def _scene_turn(
         self,
@@ -200,6 +138,7 @@ class SceneLeader:
             now=turn.now,
             wording=self._wording,
             entry=entry,
+            pending=decision.pending,
             images=said.images,
             recent=recent,
             history=history_in(turn.state),
@@ -219,14 +158,10 @@ class SceneLeader:
                 text=" ".join(filter(None, (problem.message, problem.remedy))), problem=problem
             )
         if decision.asks and decision.pending is not None:
-            title = self._scenes[decision.pending.target].titles[turn.language]
-            return scene.ask_about(turn, title)
+            return scene.ask_about(turn, self._scenes[decision.pending.target].title(turn.language))
         if decision.declined is not None:
             return scene.declined(turn)
-        reply = await scene.run(turn)
-        if reply.phase is not None and reply.phase not in scene.phases:
-            raise ValueError(f"the scene {scene.name!r} has no phase {reply.phase!r}")
-        return reply
+        return await scene.run(turn)
 
     def _after(
         self,
@@ -239,8 +174,8 @@ class SceneLeader:
     ) -> OrchestrationState:
         """What is stored after the turn."""
         scene = decision.scene
-        data = before.data if reply.data is None else dict(reply.data)
-        scene_state = SceneState(phase=reply.phase or before.phase, **data)
+        data = before.data if reply.data is None else reply.data
+        scene_state = SceneState.of(reply.phase or before.phase, data)
         if reply.leaves and scene != self._default:
             scene, scene_state = self._default, self._beginning(self._default, scene_state)
         return state.model_copy(
@@ -257,3 +192,19 @@ class SceneLeader:
                 "version": state.version + 1,
             }
         )
+
+
+_NOTHING = Classification(intent=CONTINUE, score=0, reason="rejected before it was classified")
+
+
+def _tell_operators(found: Classification, decision: Decision) -> None:
+    log.info("orchestrated", action=decision.action, scene=decision.scene, why=decision.reason)
+    trace.get_current_span().set_attributes(
+        {
+            "oda.intent": found.intent,
+            "oda.score": found.score,
+            "oda.decision": decision.action,
+            "oda.scene": decision.scene,
+            "oda.reason": decision.reason,
+        }
+    )

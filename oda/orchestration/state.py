@@ -4,8 +4,9 @@ Pure: a stored value and the time go in, a valid state comes out, and why it is 
 """
 
 from collections.abc import Collection, Mapping
+from copy import deepcopy
 from datetime import datetime, timedelta
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 from zoneinfo import ZoneInfo
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, JsonValue, ValidationError
@@ -44,13 +45,19 @@ class SceneState(BaseModel):
     """The phase of the active scene, and whatever else the scene keeps."""
 
     model_config = ConfigDict(frozen=True, extra="allow")
+    __pydantic_extra__: Data = Field(init=False)
 
     phase: str
 
+    @classmethod
+    def of(cls, phase: str, data: Mapping[str, JsonValue]) -> Self:
+        """A phase, and what else is kept; a `phase` in the data does not count."""
+        return cls.model_validate({**data, "phase": phase})
+
     @property
     def data(self) -> Data:
-        """All but the phase."""
-        return dict(self.__pydantic_extra__ or {})
+        """All but the phase; a copy."""
+        return deepcopy(self.__pydantic_extra__)
 
 
 class OrchestrationState(_Part):
@@ -119,13 +126,17 @@ def restore(
     if known is None or state.scene_state.phase not in known:
         details = f"{state.active_scene}/{state.scene_state.phase}"
         return Restored(state=fresh, resets=("unknown_scene",), details=details)
-    if now - state.last_activity >= timedelta(seconds=rules.expire_s):
+    latest = min(state.last_activity, now)
+    if now - latest >= timedelta(seconds=rules.expire_s):
         return Restored(state=_back(fresh, state, {}), resets=("expired",))
-    if state.last_activity.astimezone(now.tzinfo).date() < now.date():
+    if latest.astimezone(now.tzinfo).date() < now.date():
         return Restored(state=_back(fresh, state, {}), resets=("new_day",))
-    if state.ttl_deadline is not None and now >= state.ttl_deadline:
+    if state.active_scene != fresh.active_scene and now > _kept_until(state, latest, rules):
         kept = carried(state.scene_state.data, rules)
         return Restored(state=_back(fresh, state, kept), resets=("idle",))
+    if (pending := state.pending_switch) is not None and pending.target not in scenes:
+        state = state.model_copy(update={"pending_switch": None})
+        return Restored(state=state, resets=("unknown_scene",), details=f"asked: {pending.target}")
     return Restored(state=state)
 
 
@@ -137,6 +148,12 @@ def carried(data: Data, rules: OrchestrationRules) -> Data:
 def deadline(scene: str, default: str, now: datetime, rules: OrchestrationRules) -> datetime | None:
     """Until when a scene is kept without a message."""
     return None if scene == default else now + timedelta(seconds=rules.idle_s)
+
+
+def _kept_until(state: OrchestrationState, latest: datetime, rules: OrchestrationRules) -> datetime:
+    """Until when another scene than the default one is kept; no client makes that longer."""
+    longest = latest + timedelta(seconds=rules.idle_s)
+    return longest if state.ttl_deadline is None else min(state.ttl_deadline, longest)
 
 
 def _fresh(
@@ -157,7 +174,7 @@ def _back(fresh: OrchestrationState, state: OrchestrationState, kept: Data) -> O
     """The default scene, with what is kept of the session."""
     return fresh.model_copy(
         update={
-            "scene_state": SceneState(phase=fresh.scene_state.phase, **kept),
+            "scene_state": SceneState.of(fresh.scene_state.phase, kept),
             "version": state.version,
             "last_intent": state.last_intent,
         }

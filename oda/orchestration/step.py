@@ -7,6 +7,7 @@ fails later goes on behind it; over HTTP it is called directly.
 
 import asyncio
 import inspect
+import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar, get_type_hints
@@ -16,6 +17,7 @@ from pydantic import BaseModel
 from oda.agent.failure import Failure, classify
 from oda.agent.retry import Retry, RetryPolicy
 from oda.clock import Clock, SystemClock
+from oda.errors import ConfigurationError
 from oda.orchestration.model_access import StepContext
 from oda.telemetry import get_logger
 
@@ -24,8 +26,10 @@ log = get_logger(__name__)
 Req = TypeVar("Req", bound=BaseModel)
 Res = TypeVar("Res", bound=BaseModel)
 
-ONCE_MORE = RetryPolicy(max_retries=1, initial_delay_s=0.2, max_delay_s=2.0)
-"""Of steps by default: somebody is waiting for the answer."""
+_NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
+
+ONCE_MORE = RetryPolicy(max_retries=1, initial_delay_s=0.2, max_delay_s=2.0, time_budget_s=5.0)
+"""Of steps by default: somebody waits for the answer, so no retry begins late or waits for long."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +62,12 @@ class Step(Generic[Req, Res]):
     fallback: Callable[[Req, StepContext, Exception], Res] | None = None
     clock: Clock = field(default_factory=SystemClock, repr=False)
 
+    def __post_init__(self) -> None:
+        if not _NAME.fullmatch(self.name):
+            raise ConfigurationError(
+                f"{self.name!r} is no name for a step", remedy="use small letters and dashes"
+            )
+
     @property
     def summary(self) -> str:
         """The first line of its documentation."""
@@ -67,30 +77,48 @@ class Step(Generic[Req, Res]):
         """Do it.
 
         Raises:
+            TimeoutError: it took longer than `timeout_s` and has no fallback.
             Exception: it has failed and has no fallback.
         """
         began, attempts = self.clock.now(), 0
+        limit = asyncio.timeout(self.timeout_s)
         try:
-            async with asyncio.timeout(self.timeout_s):
+            async with limit:
                 while True:
                     attempts += 1
                     try:
                         return Outcome(await self.run(request, context), attempts)
                     except Exception as error:
-                        elapsed = self.clock.now() - began
-                        failure = classify(error, now=self.clock.now())
-                        decision = self.retry.decide(
-                            failure, retries=attempts - 1, elapsed_s=elapsed
-                        )
-                        if not isinstance(decision, Retry):
+                        delay_s = self._delay_before_retry(error, attempts, began)
+                        if delay_s is None or limit.expired():
                             raise
-                        await self.clock.sleep(decision.delay_s)
+                    await self.clock.sleep(delay_s)
         except Exception as error:
+            why = self._too_slow() if limit.expired() else error
             if self.fallback is None:
-                raise
-            failure = classify(error, now=self.clock.now())
-            log.warning("step_fell_back", step=self.name, code=failure.code, reason=failure.message)
-            return Outcome(self.fallback(request, context, error), attempts, failure)
+                raise why from error.__cause__
+            failure = classify(why, now=self.clock.now())
+            log.warning(
+                "step_fell_back",
+                step=self.name,
+                code=failure.code,
+                reason=failure.message,
+                exc_info=error if failure.code == "programming_error" else None,
+            )
+            return Outcome(self.fallback(request, context, why), attempts, failure)
+
+    def _too_slow(self) -> TimeoutError:
+        return TimeoutError(f"The step {self.name!r} took longer than {self.timeout_s:g} s.")
+
+    def _delay_before_retry(self, error: Exception, attempts: int, began: float) -> float | None:
+        now = self.clock.now()
+        decision = self.retry.decide(
+            classify(error, now=now),
+            retries=attempts - 1,
+            elapsed_s=now - began,
+            time_limit_s=self.timeout_s,
+        )
+        return decision.delay_s if isinstance(decision, Retry) else None
 
 
 RunStep = Callable[[Step[Any, Any], BaseModel], Awaitable[BaseModel]]

@@ -76,6 +76,10 @@ async def read_image(request: Medium, context: StepContext) -> Understood:
     return Understood(text=await context.write(_READ_PICTURE, [part]))
 
 
+_UNDERSTOOD_BY = {"audio": transcribe_audio, "image": read_image}
+"""The step for a kind of media type."""
+
+
 async def read_input(message: Content | None, run: RunStep) -> UserInput:
     """Understand all parts of a message, in their order."""
     texts: list[str] = []
@@ -89,17 +93,28 @@ async def read_input(message: Content | None, run: RunStep) -> UserInput:
         medium = _medium(part)
         if medium is None:
             continue
-        is_audio = medium.mime_type.startswith("audio/")
-        spoken = spoken or is_audio
-        if not is_audio:
+        kind = medium.mime_type.partition("/")[0]
+        if kind not in _UNDERSTOOD_BY:
+            problems.append(_unsupported(medium.mime_type))
+            continue
+        spoken = spoken or kind == "audio"
+        if kind == "image":
             images.append(part)
-        understood = await run(transcribe_audio if is_audio else read_image, medium)
+        understood = await run(_UNDERSTOOD_BY[kind], medium)
         assert isinstance(understood, Understood)
         texts.append(understood.text)
         if understood.problem is not None:
             problems.append(understood.problem)
     text = "\n".join(text.strip() for text in texts if text.strip())
     return UserInput(text=text, spoken=spoken, images=images, problems=problems)
+
+
+def _unsupported(mime_type: str) -> Problem:
+    return Problem(
+        code="unsupported_media",
+        message=f"{mime_type or 'data of no type'} cannot be read or heard.",
+        remedy="send a text, a picture or a recording",
+    )
 
 
 def _medium(part: Part) -> Medium | None:

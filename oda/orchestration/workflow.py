@@ -1,7 +1,7 @@
 """A scene: what one workflow knows, is told, and can do in a turn."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, ClassVar, Literal
@@ -11,7 +11,7 @@ from google.genai.types import Part
 from oda.message.language import Language
 from oda.orchestration.exchanges import Exchange
 from oda.orchestration.response import Reply
-from oda.orchestration.state import Data
+from oda.orchestration.state import Data, PendingSwitch
 from oda.orchestration.step import Req, Res, RunStep, Step
 from oda.orchestration.wording import Wording
 
@@ -38,6 +38,8 @@ class SceneTurn:
     entry: Entry | None = None
     """`switched`: the scene has just become active; `exited`: the user has left another for it;
     `declined`: the user does not want the scene that they were asked about."""
+    pending: PendingSwitch | None = None
+    """The scene that the user was asked about before and has not answered yet."""
     images: Sequence[Part] = ()
     recent: Sequence[Exchange] = ()
     """The latest exchanges of this session, the oldest first."""
@@ -63,7 +65,7 @@ class Workflow(ABC):
     name: ClassVar[str]
     purpose: ClassVar[str]
     """When a user wants to be here; read by the model that classifies."""
-    titles: ClassVar[dict[Language, str]]
+    titles: ClassVar[Mapping[Language, str]]
     """What the scene is called when users are asked about it."""
     phases: ClassVar[tuple[str, ...]]
     """The first one is that in which the scene begins."""
@@ -73,6 +75,10 @@ class Workflow(ABC):
     @abstractmethod
     async def run(self, turn: SceneTurn) -> Reply:
         """Answer a turn."""
+
+    def title(self, language: Language) -> str:
+        """What the scene is called; its name where there is no title in the language."""
+        return self.titles.get(language, self.name)
 
     def expects(self, text: str, phase: str, data: Data) -> bool:
         """Whether a message is plainly what the scene waits for; then nobody else is asked."""

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from oda.server.downloads import download_headers as download_headers
     from oda.server.downloads import page_headers as page_headers
     from oda.server.openapi import problem_responses as problem_responses
+    from oda.server.orchestrator.routes import orchestrator_routes as orchestrator_routes
     from oda.server.problems import Refusal as Refusal
     from oda.server.sse import sse_response as sse_response
     from oda.server.turn_frames import Frame as Frame
@@ -23,6 +24,7 @@ _HOMES = {
     "Frame": "oda.server.turn_frames",
     "Refusal": "oda.server.problems",
     "download_headers": "oda.server.downloads",
+    "orchestrator_routes": "oda.server.orchestrator.routes",
     "page_headers": "oda.server.downloads",
     "problem_responses": "oda.server.openapi",
     "sse_response": "oda.server.sse",

@@ -6,8 +6,11 @@ from fastapi import Depends, Header
 from fastapi.requests import HTTPConnection
 
 from oda.context import OdaContext
-from oda.identity.principal import Principal, current_principal
+from oda.errors import ForbiddenError
+from oda.identity.principal import Principal, check_id, current_principal
 from oda.server.auth import principal_of
+
+_USER = "x-oda-user"
 
 
 def _context(connection: HTTPConnection) -> OdaContext:
@@ -37,6 +40,29 @@ def _user(
     """The principal's user: `AuthMiddleware` has judged the header, which is here as its
     description."""
     return principal.user_id
+
+
+def user_for(connection: HTTPConnection, named: str | None) -> str:
+    """For whom a request is that may name its user in the body.
+
+    That counts only where nobody has to prove who they are, and no header says so.
+
+    Args:
+        named: In the body, if at all.
+
+    Raises:
+        ForbiddenError: it is another than who asks.
+        InvalidRequestError: it is not the id of a user.
+    """
+    principal = principal_of(connection.scope)
+    if named is None or named == principal.user_id:
+        return principal.user_id
+    if principal.proven or _USER in connection.headers:
+        raise ForbiddenError(
+            "The user_id of the body is another than who asks.", remedy="leave user_id out"
+        )
+    check_id("user_id", named)
+    return named
 
 
 def turns_at_once(oda: OdaContext) -> int | None:

@@ -9,13 +9,14 @@ from fastapi.requests import HTTPConnection
 from google.adk.events import Event
 
 from oda.context import OdaContext
-from oda.errors import SessionExistsError, SessionNotFoundError
+from oda.errors import SessionExistsError, SessionNotFoundError, TurnNotFoundError
 from oda.message.content import Message, to_content
 from oda.server.access import Context, User, turns_at_once
 from oda.session.oda_session import OdaSession
 from oda.session.past_state import INITIAL, initial_state, state_after
 from oda.turn.record import Turn
-from oda.turn.submission import Submission
+from oda.turn.store import Accepted
+from oda.turn.submission import IdempotencyKey, Submission
 
 _APP = "oda_app"
 
@@ -95,13 +96,60 @@ class AppConversations:
             InvalidRequestError: the message is empty; told as 422.
             OverloadedError: the session or the user has too much to do; told as 429.
         """
+        accepted = await self.accept(
+            session, message, state_delta=state_delta, stream_tokens=stream_tokens
+        )
+        return accepted.turn
+
+    async def accept(
+        self,
+        session: OdaSession,
+        message: Message,
+        *,
+        state_delta: Mapping[str, Any] | None = None,
+        stream_tokens: bool = False,
+        key: IdempotencyKey | None = None,
+    ) -> Accepted:
+        """`submit` under an idempotency key: the turn, and whether an earlier request has made it.
+
+        Raises: as `submit`, and
+            IdempotencyConflictError: the key stands for another body; told as 422.
+        """
         submission = Submission(
             to_content(message),
             state_delta=state_delta,
             stream_tokens=stream_tokens,
+            key=key,
             turns_at_once=turns_at_once(self._oda),
         )
-        return (await self._oda.turns.submit(session, submission)).turn
+        return await self._oda.turns.submit(session, submission)
+
+    async def turn(self, turn_id: str) -> Turn:
+        """The record of a turn with this app.
+
+        Raises:
+            TurnNotFoundError: the user has none of that id here; told as 404.
+        """
+        turn = await self._oda.turns.get(turn_id, self.user_id)
+        if turn.app != self.app:
+            raise TurnNotFoundError(f"There is no turn {turn_id!r} with {self.app!r}.")
+        return turn
+
+    async def user_state(self) -> dict[str, Any]:
+        """What is known of the user in all sessions with this app, under `user:` keys.
+
+        Nothing where the session service cannot tell.
+        """
+        service = self._oda.services.session
+        try:
+            known = await service.get_user_state(app_name=self.app, user_id=self.user_id)
+        except NotImplementedError:
+            return {}
+        return {f"user:{key}": value for key, value in known.items()}
+
+    def of_user(self, user_id: str) -> "AppConversations":
+        """The same of another user; for doors that know better who asks."""
+        return AppConversations(self._oda, self.app, user_id)
 
     async def follow(self, turn: Turn) -> AsyncGenerator[Event | Turn | None, None]:
         """All that happens in a turn, at the reader's pace; the last is the turn as it ended.

@@ -26,7 +26,8 @@ _WHY: Mapping[int, str] = {
     429: "Too much at once",
     431: "The path and the headers are too large",
     500: "The server's own fault",
-    501: "Not installed here",
+    501: "Not installed or not configured here",
+    502: "A service behind this one has failed",
     503: "A part cannot be reached",
 }
 _HEADERS: Mapping[str, dict[str, Any]] = {
@@ -50,6 +51,8 @@ _HEADERS_OF: Mapping[int, tuple[str, ...]] = {
     503: ("Retry-After",),
 }
 _REFERENCE = "#/components/schemas/{model}"
+_PROBLEM = "ProblemDetails"
+"""As RFC 9457 calls it; models of routes have plainer names."""
 
 
 def sends(*names: str, sometimes: tuple[str, ...] = ()) -> dict[str, Any]:
@@ -60,7 +63,7 @@ def sends(*names: str, sometimes: tuple[str, ...] = ()) -> dict[str, Any]:
 
 def problems(*statuses: int) -> Responses:
     """The refusals with these statuses, for `responses` of a route."""
-    content = {MEDIA_TYPE: {"schema": {"$ref": _REFERENCE.format(model=Problem.__name__)}}}
+    content = {MEDIA_TYPE: {"schema": {"$ref": _REFERENCE.format(model=_PROBLEM)}}}
     return {
         status: {
             "description": _WHY[status],
@@ -101,7 +104,7 @@ class DocumentedAPI(FastAPI):
 def _complete(document: dict[str, Any]) -> None:
     told = Problem.model_json_schema(ref_template=_REFERENCE)
     nested = told.pop("$defs", {})
-    document["components"]["schemas"] |= {Problem.__name__: told, **nested}
+    document["components"]["schemas"] |= {_PROBLEM: told, **nested}
     trace_id = sends("X-Trace-Id")["headers"]
     for _, operation in _operations(document):
         for response in operation["responses"].values():

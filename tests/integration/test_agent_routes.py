@@ -67,6 +67,27 @@ async def follow(session_id: str, conversations: Conversations):
 def routes() -> APIRouter:
     return router
 """
+ORCHESTRATOR = """
+from oda.orchestration import Orchestrator, Reply, Workflow
+
+class Chat(Workflow):
+    name, purpose, titles, phases = "chat", "talk", {"en": "chat"}, ("idle",)
+
+    def expects(self, text, phase, data):
+        return True
+
+    async def run(self, turn):
+        return Reply(text=f"NAME: {turn.text}")
+
+root_agent = Orchestrator("NAME", scenes=(Chat(),))
+"""
+ORCHESTRATOR_ROUTES = """
+from oda.server import orchestrator_routes
+from .agent import root_agent
+
+def routes():
+    return orchestrator_routes(root_agent, is_default=IS_DEFAULT)
+"""
 BROKEN = {
     "syntax": "def routes(:",
     "fails_to_load": "raise RuntimeError('no coffee')",
@@ -222,6 +243,28 @@ async def test_of_two_agents_with_one_path_the_first_has_it(tmp_path: Path) -> N
         told = await errors(client)
         assert told["routed_a"] is None
         assert told["routed_b"] is not None
+
+
+async def test_several_orchestrators_are_told_apart_by_name(tmp_path: Path) -> None:
+    for name, is_default in (("orchestra_a", "True"), ("orchestra_b", "False")):
+        write(tmp_path / "agents", name, ORCHESTRATOR_ROUTES.replace("IS_DEFAULT", is_default))
+        agent = tmp_path / "agents" / name / "agent.py"
+        agent.write_text(ORCHESTRATOR.replace("NAME", name))
+    body = {"input": {"type": "text", "text": "hi"}}
+    async with serving(tmp_path) as client:
+        assert await errors(client) == {"orchestra_a": None, "orchestra_b": None}
+        for path, name in (
+            ("", "orchestra_a"),
+            ("/orchestra_a", "orchestra_a"),
+            ("/orchestra_b", "orchestra_b"),
+        ):
+            answer = await client.post(f"/api/orchestrator{path}/process", json=body)
+            assert answer.json()["content"]["text"] == f"{name}: hi"
+        document = (await client.get("/openapi.json")).json()["paths"]
+    assert {
+        "/api/agents/orchestra_a/classify-intent",
+        "/api/agents/orchestra_b/classify-intent",
+    } <= set(document)
 
 
 async def test_a_broken_agent_has_no_routes_and_is_reported_as_before(tmp_path: Path) -> None:

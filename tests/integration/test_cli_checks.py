@@ -55,6 +55,12 @@ async def test_everything_that_is_wrong_is_found_at_once_with_its_remedy(tmp_pat
     assert ended.stderr == ""
 
 
+async def test_the_model_that_writes_down_recordings_needs_its_key(tmp_path: Path) -> None:
+    ended = await Home(tmp_path).run("doctor", "--json", TRANSCRIBE_MODEL="openai/whisper-1")
+    finding = checks(ended)["model openai/whisper-1"]
+    assert (finding["status"], finding["detail"]) == ("fail", "its key is missing")
+
+
 async def test_wrong_settings_and_files_are_findings_too(tmp_path: Path) -> None:
     home = Home(tmp_path)
     bad_setting = checks(await home.run("doctor", "--json", TOOL_THREADS="many"))

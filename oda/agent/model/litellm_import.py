@@ -42,6 +42,10 @@ def _log_as_all_do() -> None:
 
 
 async def close_clients() -> None:
-    """Close the HTTP clients that LiteLLM keeps for this event loop."""
-    if litellm := sys.modules.get("litellm"):
-        await litellm.close_litellm_async_clients()
+    """Close the HTTP clients that LiteLLM keeps for this event loop.
+
+    While it is being imported, in a thread that nobody waits for any more, there are none.
+    """
+    close = getattr(sys.modules.get("litellm"), "close_litellm_async_clients", None)
+    if close is not None:
+        await close()

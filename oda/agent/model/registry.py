@@ -65,18 +65,24 @@ class Models:
         Raises:
             NotConfiguredError: no model is set for it.
         """
-        if self._settings.transcribe_model is None:
+        if self.transcriber is None:
             raise NotConfiguredError(
                 "No model is configured that understands speech.",
                 remedy="set ODA_TRANSCRIBE_MODEL, for example to openai/whisper-1, or send text",
             )
-        record = _with_access(self._settings.transcribe_model, self._settings)
-        return await transcribe(record, self._settings, audio, mime_type)
+        return await transcribe(self.transcriber, self._settings, audio, mime_type)
+
+    @property
+    def transcriber(self) -> ModelRecord | None:
+        """The model that understands speech."""
+        name = self._settings.transcribe_model
+        return None if name is None else _with_access(name, self._settings)
 
     @property
     def configured(self) -> list[ModelRecord]:
-        """All records, the default one included."""
-        return list(self._records.values())
+        """All records, the default one and the one that understands speech included."""
+        speech = self.transcriber
+        return [*self._records.values(), *((speech,) if speech else ())]
 
     @property
     def need_litellm(self) -> bool:
@@ -89,7 +95,7 @@ class Models:
         Raises:
             ConfigurationError: naming the model and the variable.
         """
-        for record in self._records.values():
+        for record in self.configured:
             if name := missing_key(record, self._settings):
                 raise ConfigurationError(
                     f"the model {record.model!r} needs a key",

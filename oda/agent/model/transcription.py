@@ -3,7 +3,7 @@
 from oda.agent.model.litellm_import import litellm_ready
 from oda.agent.model.providers import api_key, litellm_arguments
 from oda.config.records import ModelRecord
-from oda.errors import NoContentError
+from oda.errors import NoContentError, UnavailableError
 from oda.settings import Settings
 
 _ENDINGS = {
@@ -22,6 +22,7 @@ async def transcribe(record: ModelRecord, settings: Settings, audio: bytes, mime
 
     Raises:
         NoContentError: nothing is.
+        UnavailableError: what answered is no model.
     """
     await litellm_ready()
     import litellm
@@ -34,6 +35,8 @@ async def transcribe(record: ModelRecord, settings: Settings, audio: bytes, mime
         **litellm_arguments(record, api_key(record, settings), timeout_s),
     )
     text = str(answer.text or "").strip()
+    if text.startswith("<"):  # LiteLLM takes any body that is not JSON for what was said
+        raise UnavailableError("The transcribing model's address answered with a web page.")
     if not text:
         raise NoContentError("Nothing could be heard in the recording.")
     return text

@@ -1,7 +1,5 @@
 """From the body of a turn to what the engine takes."""
 
-import hashlib
-import json
 from typing import Any
 
 from oda.agent.limits import Limits, TurnLimits
@@ -10,9 +8,10 @@ from oda.errors import InvalidRequestError
 from oda.message.content import parse_content
 from oda.message.storable import storable
 from oda.server.access import turns_at_once
+from oda.server.idempotency import key_of_request
 from oda.server.v1.wire import SubmitTurn
 from oda.session.oda_session import OdaSession
-from oda.turn.submission import IdempotencyKey, Submission
+from oda.turn.submission import Submission
 
 
 def to_submission(
@@ -39,7 +38,11 @@ def to_submission(
         limits=_within(oda, body.limits),
         metadata=_storable(body.metadata),
         stream_tokens=streamed if body.stream_tokens is None else body.stream_tokens,
-        key=_key(idempotency_key, f"{session.app_name}/{session.session_id}", body),
+        key=key_of_request(
+            idempotency_key,
+            f"{session.app_name}/{session.session_id}",
+            body.model_dump(mode="json", include=set(SubmitTurn.model_fields)),
+        ),
         turns_at_once=turns_at_once(oda),
     )
 
@@ -50,14 +53,6 @@ def _storable(metadata: dict[str, Any]) -> dict[str, Any]:
     except ValueError as error:
         raise InvalidRequestError("metadata: no store takes all of its names.") from error
     return stored
-
-
-def _key(key: str | None, route: str, body: SubmitTurn) -> IdempotencyKey | None:
-    if key is None:
-        return None
-    fields = body.model_dump(mode="json", include=set(SubmitTurn.model_fields))
-    canonical = json.dumps(fields, sort_keys=True, ensure_ascii=True)
-    return IdempotencyKey(key, route, hashlib.sha256(canonical.encode()).hexdigest())
 
 
 def _within(oda: OdaContext, asked: Limits | None) -> TurnLimits | None:

@@ -12,6 +12,7 @@ from oda.context import OdaContext
 from oda.errors import InvalidRequestError
 from oda.server.access import Context, User
 from oda.server.audit import audit_answers
+from oda.server.idempotency import KeyHeader, headers_of
 from oda.server.message_view import MessageView
 from oda.server.openapi import problems, sends
 from oda.server.sse import event_stream
@@ -21,7 +22,6 @@ from oda.server.v1.sessions import Cursor, Limit
 from oda.server.v1.submission import to_submission
 from oda.server.v1.wire import (
     LAST_NUMBER,
-    MAX_KEY_LENGTH,
     AnswerInput,
     CancelReceipt,
     EntryList,
@@ -68,14 +68,7 @@ async def submit_turn(
     accept: Accept = "",
     view: StreamedAs = "events",
     prefer: Annotated[str, Header(description="`respond-async` for an answer at once")] = "",
-    idempotency_key: Annotated[
-        str | None,
-        Header(
-            min_length=1,
-            max_length=MAX_KEY_LENGTH,
-            description="The same key and body stand for the same turn, for 24 hours.",
-        ),
-    ] = None,
+    idempotency_key: KeyHeader = None,
 ) -> Response:
     """Send a message. The turn goes on whether or not the client stays."""
     session = await oda.sessions.get(app, user, sid)
@@ -85,9 +78,7 @@ async def submit_turn(
     )
     accepted = await oda.turns.submit(session, submission)
     turn = accepted.turn
-    headers = {"Location": f"/v1/turns/{turn.turn_id}"}
-    if accepted.replayed:
-        headers["Idempotent-Replayed"] = "true"
+    headers = headers_of(accepted)
     if _wants_async(prefer):
         return JSONResponse(
             turn.model_dump(mode="json"),

@@ -7,10 +7,12 @@ from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 
 from google.adk.events import Event
-from pydantic import BaseModel, ConfigDict, Field, Strict, field_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from oda.agent.description import AppDescription
 from oda.agent.limits import Limits
+from oda.server.idempotency import KeyField
+from oda.server.socket_messages import RequestId
 from oda.server.v1.user_message import Message
 from oda.session.lane import OnBusy
 from oda.session.oda_session import OdaSession
@@ -21,9 +23,6 @@ AdkEvent = dict[str, Any]
 
 LAST_NUMBER = 2**53 - 1
 """Largest number of an entry: more than JSON can tell apart, no log has."""
-MAX_KEY_LENGTH = 255
-"""Of an idempotency key."""
-
 
 TurnId = Annotated[str, Field(max_length=128, pattern="^[!-~]+$")]
 NewSessionId = Annotated[
@@ -177,9 +176,6 @@ class AnswerInput(Body):
     responses: list[InputResponse] = Field(min_length=1)
 
 
-RequestId = Annotated[str, Strict(), Field(max_length=255)] | Annotated[int, Strict()]
-
-
 class Command(Body):
     """Base of the messages of a WebSocket's client."""
 
@@ -190,10 +186,7 @@ class Command(Body):
 class TurnCommand(Command, SubmitTurn):
     """A turn, as the body of the HTTP route; partial texts are sent unless they are not wanted."""
 
-    idempotency_key: str | None = Field(
-        None, min_length=1, max_length=MAX_KEY_LENGTH, pattern=r"^[^\x00-\x1f\x7f]+$"
-    )
-    """As the header `Idempotency-Key`, and over the same keys."""
+    idempotency_key: KeyField = None
 
 
 class CancelCommand(Command):

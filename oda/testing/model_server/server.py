@@ -22,14 +22,17 @@ from .gemini import PATH as GEMINI_PATH
 from .gemini import GeminiWire
 from .http_server import HttpRequest, HttpServer, Reply
 from .openai import OpenAIWire
+from .transcription import FORM, TranscriptionWire, form_of
 from .wire import Wire, cue_of
 
 _OPENAI, _GEMINI, _ANTHROPIC = OpenAIWire(), GeminiWire(), AnthropicWire()
+_TRANSCRIPTION = TranscriptionWire()
 _RECORDS = TypeAdapter(tuple[RecordedRequest, ...])
 
 
 class ModelServer:
-    """An HTTP server that answers like OpenAI, Gemini and Anthropic, by a script.
+    """An HTTP server that answers like OpenAI (writing, and to recordings), Gemini and Anthropic,
+    by a script.
 
     It listens while it is entered::
 
@@ -161,7 +164,7 @@ class ModelServer:
         if wire is None or request.method != "POST":
             return self._control(request)
         try:
-            body: JsonObject = from_json(request.body)
+            body = _body(request)
             call = wire.read(request.path, body)
             cue = cue_of(wire, call)
             self._record(request, wire, call, body)
@@ -223,9 +226,19 @@ class ModelServer:
         }
 
 
+def _body(request: HttpRequest) -> JsonObject:
+    kind = request.headers.get("content-type", "")
+    if kind.startswith(FORM):
+        return form_of(kind, request.body)
+    body: JsonObject = from_json(request.body)
+    return body
+
+
 def _wire_for(path: str) -> Wire | None:
     if path.endswith("/chat/completions"):
         return _OPENAI
+    if path.endswith("/audio/transcriptions"):
+        return _TRANSCRIPTION
     if path.endswith("/messages"):
         return _ANTHROPIC
     return _GEMINI if GEMINI_PATH.search(path) else None
