@@ -1,7 +1,7 @@
 """URLs to ADK services."""
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 
 from google.adk.artifacts.base_artifact_service import BaseArtifactService
 from google.adk.sessions.base_session_service import BaseSessionService
@@ -11,8 +11,13 @@ from oda.agent.manager import Ping, Services
 from oda.database.database import Database, open_database
 from oda.database.engine import first_line, is_sql, make_directory, shown
 from oda.errors import ConfigurationError, UnavailableError
+from oda.session.memory_sessions import MemorySessions
+from oda.session.redis_adoption import adopt_adk_sessions
+from oda.session.redis_sessions import RedisSessions, open_redis
 from oda.settings import Settings
 from oda.telemetry import experimental_on_purpose
+
+IN_MEMORY = "memory://"
 
 
 @asynccontextmanager
@@ -53,50 +58,55 @@ async def _open_session_service(
     elif is_sql(url):
         async with open_database(url) as elsewhere:
             yield await _in_sql(elsewhere), elsewhere.ping
-    else:
-        service = _from_adk_registry(url)
+    elif url.startswith(("redis://", "rediss://")):
+        async with open_redis(url) as client:
 
-        async def ping() -> None:
-            try:
+            async def ping() -> None:
+                with _reaching(url):
+                    await client.ping()
+
+            with _reaching(url):
+                await adopt_adk_sessions(client)
+            yield RedisSessions(client), ping
+    else:
+        service = MemorySessions() if url == IN_MEMORY else _from_adk_registry(url)
+
+        async def ask() -> None:
+            with _reaching(url):
                 await service.list_sessions(app_name="oda_ping", user_id="oda_ping")
-            except Exception as error:
-                if not classify(error, now=0.0).retryable:
-                    raise
-                raise UnavailableError(
-                    f"the store {shown(url)} cannot be reached: {first_line(error)}",
-                    remedy="check ODA_SESSION_SERVICE and that the server is running",
-                ) from error
 
         try:
-            await ping()
-            yield service, ping
+            await ask()
+            yield service, ask
         finally:
             await service.flush()
 
 
 async def _in_sql(database: Database) -> BaseSessionService:
-    from google.adk.sessions import DatabaseSessionService
+    from oda.session.sql_sessions import SqlSessions
 
-    service = DatabaseSessionService(db_engine=database.engine)
+    service = SqlSessions(database)
     with database.reaching():
         await service.prepare_tables()
     return service
 
 
+@contextmanager
+def _reaching(url: str) -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:
+        if not classify(error, now=0.0).retryable:
+            raise
+        raise UnavailableError(
+            f"the store {shown(url)} cannot be reached: {first_line(error)}",
+            remedy="check ODA_SESSION_SERVICE and that the server is running",
+        ) from error
+
+
 def _from_adk_registry(url: str) -> BaseSessionService:
     from google.adk.cli.service_registry import get_service_registry
 
-    if url.startswith(("redis://", "rediss://")):
-        try:
-            from google.adk.integrations.redis import (
-                RedisSessionService,
-                RedisSessionServiceConfig,
-            )
-        except ImportError as error:
-            raise ConfigurationError(
-                "sessions in Redis need the extra 'redis'", remedy="install oda[redis]"
-            ) from error
-        return RedisSessionService(RedisSessionServiceConfig(uri=url))
     try:
         service = get_service_registry().create_session_service(url)
     except (ValueError, ImportError) as error:

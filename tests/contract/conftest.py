@@ -4,6 +4,7 @@ import asyncio
 import os
 import uuid
 from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,13 @@ import psycopg
 import pytest
 import redis.asyncio
 import uvloop
+from google.adk.sessions.base_session_service import BaseSessionService
 from sqlalchemy.engine import make_url
 
 from oda.database.database import Database, open_database
 from oda.database.migrate import upgrade
+from oda.session.services import open_services
+from oda.settings import Settings
 from oda.testing import ModelServer
 
 REDIS = os.environ.get("ODA_TEST_REDIS_URL", "redis://127.0.0.1:6379/0")
@@ -60,7 +64,9 @@ async def database(empty_database_url: str) -> AsyncIterator[Database]:
         pytest.param("redis", marks=pytest.mark.redis),
     ]
 )
-async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[dict[str, Any]]:
+async def store(
+    request: pytest.FixtureRequest, tmp_path: Path, user: str
+) -> AsyncIterator[dict[str, Any]]:
     """The settings that choose a store of sessions, empty."""
     match request.param:
         case "memory":
@@ -70,24 +76,57 @@ async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
         case "postgres":
             yield {"database_url": request.getfixturevalue("postgres_url")}
         case "redis":
-            async for url in _redis():
+            async for url in running_redis():
                 yield {"session_service": url}
+                await forget(url, user)
+
+
+@pytest.fixture
+async def nodes(
+    store: dict[str, Any], tmp_path: Path
+) -> AsyncIterator[tuple[BaseSessionService, BaseSessionService]]:
+    """The session services of two nodes on one store; memory has one node only."""
+    settings = Settings.load(data_dir=tmp_path, config_dir=tmp_path, **store)
+    async with open_sessions(settings) as one:
+        if settings.session_service == "memory://":
+            yield one, one
+            return
+        async with open_sessions(settings) as other:
+            yield one, other
+
+
+@asynccontextmanager
+async def open_sessions(settings: Settings) -> AsyncIterator[BaseSessionService]:
+    """Sessions as the settings say, as one node opens them."""
+    async with (
+        open_database(settings.resolved_database_url) as database,
+        open_services(settings, database) as services,
+    ):
+        yield services.session
 
 
 @pytest.fixture
 async def redis_url() -> AsyncIterator[str]:
     """URL of a Redis server, which others may use too."""
-    async for url in _redis():
+    async for url in running_redis():
         yield url
 
 
-async def _redis() -> AsyncIterator[str]:
+async def running_redis() -> AsyncIterator[str]:
+    """URL of the server, if it runs."""
     async with redis.asyncio.from_url(REDIS, socket_connect_timeout=3) as client:
         try:
             await client.ping()
         except redis.exceptions.ConnectionError as error:
             _skip_or_fail(f"needs a Redis server: {error}")
         yield REDIS
+
+
+async def forget(url: str, name: str) -> None:
+    """Remove all keys that a name is part of."""
+    async with redis.asyncio.from_url(url) as client:
+        async for key in client.scan_iter(f"oda:*{name}*", count=1000):
+            await client.unlink(key)
 
 
 def _skip_or_fail(reason: str) -> None:

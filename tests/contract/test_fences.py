@@ -5,15 +5,14 @@ from datetime import timedelta
 
 import pytest
 from google.adk.events import Event
-from google.adk.sessions import DatabaseSessionService
-from google.genai.types import Content, FunctionResponse, Part
-from sqlalchemy.exc import IntegrityError
+from google.genai.types import Content, Part
 
 from oda.clock import SystemClock
 from oda.database.database import Database
 from oda.errors import OwnershipLostError
 from oda.session.fence import current_fence
 from oda.session.live_history import LiveHistory
+from oda.session.sql_sessions import SqlSessions
 from oda.tools.idempotency import CallKey
 from oda.tools.ledger import SqlToolLedger, ToolCall
 from tests.support.turns import DEAD, LEASE, START, Node, new_turn, open_node
@@ -95,40 +94,8 @@ async def test_it_writes_nothing_to_the_session(pair: tuple[Node, Node]) -> None
     assert not stored.events
 
 
-async def test_a_message_that_two_nodes_store_at_once_is_stored_once(database: Database) -> None:
-    async def owned() -> None:
-        """Both nodes still think that the turns are theirs."""
-
-    current_fence.set(owned)
-    service = await sessions(database)
-    await service.create_session(app_name="app", user_id="u", session_id="s")
-    for attempt in (1, 2):
-        session = await service.get_session(app_name="app", user_id="u", session_id="s")
-        assert session is not None
-        if attempt == 1:
-            await service.append_event(session, message("turn_1"))
-            await service.append_event(session, message("turn_2"))
-            await service.append_event(session, answer("turn_1", "c1"))
-            await service.append_event(session, answer("turn_1", "c2"))
-        else:
-            for again in (message("turn_1"), answer("turn_1", "c2")):
-                with pytest.raises(IntegrityError):
-                    await service.append_event(session, again)
-    stored = await service.get_session(app_name="app", user_id="u", session_id="s")
-    assert stored is not None
-    assert len(stored.events) == 4
-
-
-async def test_outside_of_turns_a_user_says_many_things(database: Database) -> None:
-    service = await sessions(database)
-    session = await service.create_session(app_name="app", user_id="u", session_id="s")
-    for _ in range(2):
-        await service.append_event(session, message("live"))
-    assert len(session.events) == 2
-
-
 async def sessions(database: Database) -> LiveHistory:
-    stored = DatabaseSessionService(db_engine=database.engine)
+    stored = SqlSessions(database)
     await stored.prepare_tables()
     return LiveHistory(stored)
 
@@ -139,9 +106,3 @@ def message(turn_id: str) -> Event:
         invocation_id=turn_id,
         content=Content(role="user", parts=[Part(text="hello")]),
     )
-
-
-def answer(turn_id: str, call_id: str) -> Event:
-    response = FunctionResponse(id=call_id, name="ask", response={"confirmed": True})
-    content = Content(role="user", parts=[Part(function_response=response)])
-    return Event(author="user", invocation_id=turn_id, content=content)

@@ -1,0 +1,70 @@
+"""Sessions that ADK's own service has stored in a Redis become ours."""
+
+import json
+import uuid
+from collections.abc import Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from google.adk.sessions import Session
+
+from oda.session.redis_keys import SessionKeys
+from oda.session.redis_sessions import Pipe, add_session, set_fields
+from oda.telemetry import get_logger
+
+if TYPE_CHECKING:
+    from redis.asyncio import Redis
+
+log = get_logger(__name__)
+
+_ADK_PREFIX = "adk:session:"
+_APP_STATE = f"{_ADK_PREFIX}app_state:"
+_USER_STATE = f"{_ADK_PREFIX}user_state:"
+_KEYS_AT_ONCE = 1000
+
+
+async def adopt_adk_sessions(client: "Redis") -> None:
+    """Move what ADK's `RedisSessionService` has stored to where `RedisSessions` looks.
+
+    What is there already stays as it is. ADK lets sessions and state expire; from here on they do
+    not. What cannot be read is left where it is, and logged.
+    """
+    async for key in client.scan_iter(f"{_ADK_PREFIX}*", count=_KEYS_AT_ONCE, _type="string"):
+        try:
+            await client.transaction(partial(_move, key), key)
+        except ValueError as error:
+            log.warning("session_not_adopted", key=key, error=str(error))
+
+
+async def _move(key: str, pipe: Pipe) -> None:
+    stored = await pipe.get(key)
+    if stored is None:  # another node was faster
+        return
+    if key.startswith(_APP_STATE):
+        shared = SessionKeys(key.removeprefix(_APP_STATE), "", "").app_state
+        _move_state(pipe, shared, json.loads(stored))
+    elif key.startswith(_USER_STATE):
+        app_name, _, user_id = key.removeprefix(_USER_STATE).partition(":")
+        _move_state(pipe, SessionKeys(app_name, user_id, "").user_state, json.loads(stored))
+    else:
+        await _move_session(pipe, Session.model_validate_json(stored))
+    pipe.delete(key)
+
+
+def _move_state(pipe: Pipe, shared: str, state: Mapping[str, Any]) -> None:
+    pipe.multi()
+    for name, value in state.items():
+        pipe.hsetnx(shared, name, json.dumps(value))
+
+
+async def _move_session(pipe: Pipe, session: Session) -> None:
+    keys = SessionKeys(session.app_name, session.user_id, session.id)
+    known = await pipe.exists(keys.session)
+    pipe.multi()
+    if known:
+        return
+    add_session(pipe, keys, revision=uuid.uuid4().hex, update_time=session.last_update_time)
+    set_fields(pipe, keys.fields(session.state))
+    if session.events:
+        pipe.rpush(keys.events, *(e.model_dump_json(exclude_none=True) for e in session.events))
+        pipe.sadd(keys.event_ids, *(e.id for e in session.events))

@@ -1,0 +1,267 @@
+"""Sessions in Redis that promise what sessions in a database promise."""
+
+import asyncio
+import json
+import uuid
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+from weakref import WeakValueDictionary
+
+from google.adk.errors import StaleSessionError
+from google.adk.errors.already_exists_error import AlreadyExistsError
+from google.adk.errors.session_not_found_error import SessionNotFoundError
+from google.adk.events import Event
+from google.adk.platform.time import get_time
+from google.adk.sessions import Session
+from google.adk.sessions.base_session_service import (
+    BaseSessionService,
+    GetSessionConfig,
+    ListSessionsResponse,
+)
+
+from oda.errors import ConfigurationError
+from oda.session.redis_keys import (
+    SessionKeys,
+    app_state_key,
+    sessions_key,
+    user_state_key,
+    users_key,
+)
+
+if TYPE_CHECKING:
+    from redis.asyncio import Redis
+
+Pipe = Any
+"""A pipeline of redis, whose methods are typed for bytes and text alike, or not at all."""
+
+_CONNECTIONS = 32
+_PATIENCE_S = 10.0
+
+
+@asynccontextmanager
+async def open_redis(url: str) -> AsyncIterator["Redis"]:
+    """A client with a bounded pool; nothing is connected before it is used.
+
+    Raises:
+        ConfigurationError: the URL is malformed, or redis is not installed.
+    """
+    try:
+        from redis.asyncio import BlockingConnectionPool, Redis
+    except ImportError as error:
+        raise ConfigurationError(
+            "sessions in Redis need the extra 'redis'", remedy="install oda[redis]"
+        ) from error
+    try:
+        pool = BlockingConnectionPool.from_url(
+            url,
+            max_connections=_CONNECTIONS,
+            timeout=_PATIENCE_S,
+            socket_timeout=_PATIENCE_S,
+            socket_connect_timeout=_PATIENCE_S,
+            decode_responses=True,
+        )
+    except ValueError as error:
+        raise ConfigurationError(
+            f"sessions in Redis cannot be used: {error}", remedy="correct ODA_SESSION_SERVICE"
+        ) from error
+    async with Redis.from_pool(pool) as client:
+        yield client
+
+
+class RedisSessions(BaseSessionService):
+    """Each write is one transaction, and costs the same in a long session as in a short one.
+
+    ADK's own service keeps a session as one value, and `user:` and `app:` state as one value each.
+    It writes these whole, so that writes at the same time are lost, and refuses no stale writer.
+    """
+
+    def __init__(self, client: "Redis") -> None:
+        """Use a client that decodes responses; who has opened it closes it."""
+        self._client: Any = client
+        self._appending: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+
+    async def create_session(
+        self,
+        *,
+        app_name: str,
+        user_id: str,
+        state: dict[str, Any] | None = None,
+        session_id: str | None = None,
+    ) -> Session:
+        """Store a new session.
+
+        Raises:
+            AlreadyExistsError: the id is taken; nothing is stored.
+        """
+        keys = SessionKeys(app_name, user_id, session_id or uuid.uuid4().hex)
+        fields = keys.fields(state or {})
+        revision = uuid.uuid4().hex
+
+        async def create(pipe: Pipe) -> None:
+            known = await pipe.hget(keys.session, "revision")
+            if known not in (None, revision):
+                raise AlreadyExistsError(f"There is a session {keys.session_id!r} already.")
+            pipe.multi()
+            add_session(pipe, keys, revision=revision, update_time=get_time())
+            set_fields(pipe, fields)
+
+        await self._client.transaction(create, keys.session)
+        created = await self.get_session(
+            app_name=app_name, user_id=user_id, session_id=keys.session_id
+        )
+        if created is None:
+            raise SessionNotFoundError(f"The session {keys.session_id!r} was deleted at once.")
+        return created
+
+    async def get_session(
+        self,
+        *,
+        app_name: str,
+        user_id: str,
+        session_id: str,
+        config: GetSessionConfig | None = None,
+    ) -> Session | None:
+        """What is stored, read at one moment; of a window only its events are read."""
+        keys = SessionKeys(app_name, user_id, session_id)
+        window = config.num_recent_events if config else None
+        async with self._client.pipeline() as pipe:
+            for key in (keys.session, keys.state, keys.user_state, keys.app_state):
+                pipe.hgetall(key)
+            if window != 0:
+                pipe.lrange(keys.events, -(window or 0), -1)
+            session, own, users, apps, *events = await pipe.execute()
+        if not session:
+            return None
+        found = _session(keys, session, _merged(own, users, apps))
+        found.events = [Event.model_validate_json(text) for text in (events[0] if events else ())]
+        if config and config.after_timestamp is not None:
+            found.events = [e for e in found.events if e.timestamp >= config.after_timestamp]
+        return found
+
+    async def list_sessions(
+        self, *, app_name: str, user_id: str | None = None
+    ) -> ListSessionsResponse:
+        """The sessions of a user or of all, with their state and without events, oldest first."""
+        async with self._client.pipeline(transaction=False) as pipe:
+            users = [user_id] if user_id is not None else await self._users(app_name)
+            for user in users:
+                pipe.smembers(sessions_key(app_name, user))
+                pipe.hgetall(user_state_key(app_name, user))
+            pipe.hgetall(app_state_key(app_name))
+            *of_users, apps = await pipe.execute()
+            ids, states = of_users[::2], of_users[1::2]
+            listed = [
+                (SessionKeys(app_name, user, session_id), state)
+                for user, its, state in zip(users, ids, states, strict=True)
+                for session_id in its
+            ]
+            for keys, _ in listed:
+                pipe.hgetall(keys.session)
+                pipe.hgetall(keys.state)
+            stored = await pipe.execute()
+        sessions = [
+            _session(keys, session, _merged(own, state, apps))
+            for (keys, state), session, own in zip(listed, stored[::2], stored[1::2], strict=True)
+            if session
+        ]
+        sessions.sort(key=lambda session: (session.last_update_time, session.user_id, session.id))
+        return ListSessionsResponse(sessions=sessions)
+
+    async def delete_session(self, *, app_name: str, user_id: str, session_id: str) -> None:
+        keys = SessionKeys(app_name, user_id, session_id)
+        async with self._client.pipeline() as pipe:
+            pipe.unlink(*keys.all_of_the_session)
+            pipe.srem(sessions_key(app_name, user_id), session_id)
+            await pipe.execute()
+
+    async def get_user_state(self, *, app_name: str, user_id: str) -> dict[str, Any]:
+        stored = await self._client.hgetall(user_state_key(app_name, user_id))
+        return _decoded("", stored)
+
+    async def append_event(self, session: Session, event: Event) -> Event:
+        """Store an event and what it changes of the state, all or nothing.
+
+        Raises:
+            SessionNotFoundError: the session has been deleted.
+            StaleSessionError: it has been written to since `session` was read, or holds an event
+                of that id.
+            ValueError: a value of the state cannot be stored.
+        """
+        if event.partial:
+            return event
+        keys = SessionKeys(session.app_name, session.user_id, session.id)
+        fields = keys.fields(event.actions.state_delta)
+        text = _text_of(event)
+        revision = uuid.uuid4().hex
+
+        async def append(pipe: Pipe) -> None:
+            known = await pipe.hget(keys.session, "revision")
+            if known == revision:  # it was stored when the connection broke
+                return
+            if known is None:
+                raise SessionNotFoundError(f"There is no session {session.id!r}.")
+            if known != session._storage_update_marker:
+                raise StaleSessionError("The session has changed since it was read; read it again.")
+            if await pipe.sismember(keys.event_ids, event.id):
+                raise StaleSessionError(f"The event {event.id!r} is stored already.")
+            pipe.multi()
+            pipe.hset(
+                keys.session,
+                mapping={"revision": revision, "update_time": repr(event.timestamp)},
+            )
+            pipe.rpush(keys.events, text)
+            pipe.sadd(keys.event_ids, event.id)
+            set_fields(pipe, fields)
+
+        lock = self._appending.setdefault(keys.session, asyncio.Lock())
+        async with lock:
+            await self._client.transaction(append, keys.session)
+            session._storage_update_marker = revision
+        session.last_update_time = event.timestamp
+        return await super().append_event(session, event)
+
+    async def _users(self, app_name: str) -> list[str]:
+        return sorted(await self._client.smembers(users_key(app_name)))
+
+
+def add_session(pipe: Pipe, keys: SessionKeys, *, revision: str, update_time: float) -> None:
+    """Add what makes a session be there; `update_time` is in epoch seconds."""
+    pipe.hset(keys.session, mapping={"revision": revision, "update_time": repr(update_time)})
+    pipe.sadd(sessions_key(keys.app_name, keys.user_id), keys.session_id)
+    pipe.sadd(users_key(keys.app_name), keys.user_id)
+
+
+def set_fields(pipe: Pipe, fields: Mapping[str, Mapping[str, str]]) -> None:
+    """Set fields of hashes, each for itself, so that no other's is lost."""
+    for key, values in fields.items():
+        pipe.hset(key, mapping=values)
+
+
+def _text_of(event: Event) -> str:
+    delta = event.actions.state_delta
+    kept = {key: value for key, value in delta.items() if not key.startswith("temp:")}
+    actions = event.actions.model_copy(update={"state_delta": kept})
+    return event.model_copy(update={"actions": actions}).model_dump_json(exclude_none=True)
+
+
+def _session(keys: SessionKeys, stored: Mapping[str, str], state: dict[str, Any]) -> Session:
+    session = Session(
+        app_name=keys.app_name,
+        user_id=keys.user_id,
+        id=keys.session_id,
+        state=state,
+        last_update_time=float(stored["update_time"]),
+    )
+    session._storage_update_marker = stored["revision"]
+    return session
+
+
+def _merged(
+    own: Mapping[str, str], users: Mapping[str, str], apps: Mapping[str, str]
+) -> dict[str, Any]:
+    return {**_decoded("", own), **_decoded("app:", apps), **_decoded("user:", users)}
+
+
+def _decoded(prefix: str, stored: Mapping[str, str]) -> dict[str, Any]:
+    return {prefix + key: json.loads(text) for key, text in stored.items()}
