@@ -78,6 +78,8 @@ class OrchestrationRules(BaseModel):
     """Outside of the default scene: how long nothing may happen before it is left."""
     expire_s: Annotated[float, Field(gt=0)] = 86_400.0
     """How long nothing may happen before all that is known of a session is dropped."""
+    forgets: bool = True
+    """Whether it is dropped then, and when a new day begins; else it is kept for ever."""
     time_zone: TimeZone = "UTC"
     """Where a user lives whose state has no `user:time_zone`."""
     carried: frozenset[str] = frozenset()

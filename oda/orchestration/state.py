@@ -127,9 +127,9 @@ def restore(
         details = f"{state.active_scene}/{state.scene_state.phase}"
         return Restored(state=fresh, resets=("unknown_scene",), details=details)
     latest = min(state.last_activity, now)
-    if now - latest >= timedelta(seconds=rules.expire_s):
+    if rules.forgets and now - latest >= timedelta(seconds=rules.expire_s):
         return Restored(state=_back(fresh, state, {}), resets=("expired",))
-    if latest.astimezone(now.tzinfo).date() < now.date():
+    if rules.forgets and latest.astimezone(now.tzinfo).date() < now.date():
         return Restored(state=_back(fresh, state, {}), resets=("new_day",))
     if state.active_scene != fresh.active_scene and now > _kept_until(state, latest, rules):
         kept = carried(state.scene_state.data, rules)

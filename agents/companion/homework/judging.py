@@ -1,0 +1,115 @@
+"""What a model says of items that code cannot judge, and what is made of it."""
+
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict
+
+from mcp_tools.homework import OTHER_TOPIC, Verdict, gives_away
+from mcp_tools.homework.wording import wording
+from oda.message.language import language_of
+from oda.orchestration import StepContext, step
+
+from .sentences import say
+
+
+def _known(topic: str) -> str:
+    return topic if topic in wording().topics else OTHER_TOPIC
+
+
+Topic = Annotated[str, AfterValidator(_known)]
+"""What an item practises, as `mcp_tools.homework` names it; `other` for what it does not know."""
+
+
+class Corrected(BaseModel):
+    """What is to be said of an item."""
+
+    model_config = ConfigDict(frozen=True)
+
+    question: str
+    answer: str | None = None
+    correct: bool | None = None
+    """None where nobody could tell, or nothing was answered."""
+    expected: str | None = None
+    """Not for the child, who is to find it."""
+    checked_by: Literal["code", "model", "none"] = "none"
+    comment: str = ""
+    topic: Topic = OTHER_TOPIC
+
+    def as_verdict(self) -> Verdict:
+        checked_by = "none" if self.checked_by == "model" else self.checked_by
+        return Verdict.model_validate({**self.model_dump(), "checked_by": checked_by})
+
+
+class _Judged(BaseModel):
+    number: int
+    correct: bool | None
+    expected: str = ""
+    comment: str = ""
+
+
+class Judgement(BaseModel):
+    """What a model says, by the numbers of the items from 1 on."""
+
+    items: list[_Judged]
+
+
+class Undecided(BaseModel):
+    """Homework of which some items are open."""
+
+    subject: str | None
+    items: list[Corrected]
+
+
+_JUDGE = """\
+You check the homework of a child in primary school. For each item tell whether the answer is \
+right; accept other wordings and small slips of the pen that do not change the sense. correct is \
+null when the question cannot be decided from what is given, or is a matter of taste.
+expected: what would be right, as short as an answer.
+comment: one short, friendly sentence to the child in the language of the item. It must not tell \
+or hint at what would be right.
+"""
+
+
+def _nobody_knows(request: Undecided, context: StepContext, error: Exception) -> Judgement:
+    return Judgement(items=[])
+
+
+@step("judge-homework", timeout_s=20.0, fallback=_nobody_knows)
+async def judge_homework(request: Undecided, context: StepContext) -> Judgement:
+    """Have a model judge what code cannot; items that it leaves out stay undecided."""
+    lines = [] if request.subject is None else [f"Subject: {request.subject}"]
+    for number, item in enumerate(request.items, 1):
+        if is_open(item):
+            lines += [f"{number}. question: {item.question}", f"   answer: {item.answer}"]
+    return await context.ask(_JUDGE, "\n".join(lines), Judgement)
+
+
+def with_judgement(items: list[Corrected], judgement: Judgement) -> list[Corrected]:
+    """The items with what was said of those that were undecided."""
+    found = {one.number: one for one in judgement.items}
+    return [
+        _with(item, found[number]) if is_open(item) and number in found else item
+        for number, item in enumerate(items, 1)
+    ]
+
+
+def _with(item: Corrected, judged: _Judged) -> Corrected:
+    if judged.correct is None:
+        return item
+    language = language_of(item.question, "zh")
+    comment = judged.comment.strip()
+    told = not judged.correct and gives_away(comment, item.question, [judged.expected])
+    if not comment or told:
+        comment = say()("right" if judged.correct else "look_again", language)
+    changes = {
+        "correct": judged.correct,
+        "expected": judged.expected.strip() or None,
+        "checked_by": "model",
+        "comment": comment,
+    }
+    return item.model_copy(update=changes)
+
+
+def is_open(item: Corrected) -> bool:
+    """Whether an item has an answer that nobody has judged."""
+    return item.correct is None and item.answer is not None

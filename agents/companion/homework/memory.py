@@ -1,0 +1,67 @@
+"""What the scene `homework` keeps between turns."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
+
+from mcp_tools.homework import Item
+from oda.orchestration.state import Data
+
+from ..rules import rules
+from .judging import Corrected
+
+LAST_LEVEL = 3
+
+
+class Memory(BaseModel):
+    """The work, what is known of it, and where the child is with it."""
+
+    model_config = ConfigDict(frozen=True)
+
+    work: list[Item] = []
+    """What has been collected and is not checked yet."""
+    items: list[Corrected] = []
+    """What has been checked."""
+    subject: str | None = None
+    at: Annotated[int, Field(ge=0)] = 0
+    """Index of the item that is talked about."""
+    level: Annotated[int, Field(ge=0, le=LAST_LEVEL)] = 0
+    """Of the latest hint for it."""
+    solved: list[int] = []
+    """Indexes of the items that were put right since."""
+
+    @classmethod
+    def of(cls, data: Data) -> "Memory":
+        """What the scene's data tell; nothing where they have been spoilt."""
+        try:
+            memory = cls.model_validate(data)
+        except ValidationError:
+            return cls()
+        is_sound = memory.at < max(1, len(memory.work), len(memory.items))
+        return memory if is_sound else cls()
+
+    def kept(self, data: Data) -> Mapping[str, JsonValue]:
+        """As the scene's data, with what is carried from scene to scene."""
+        kept: dict[str, Any] = self.model_dump(mode="json", exclude_defaults=True)
+        carried = {name: data[name] for name in rules().carried if name in data}
+        return {**kept, **carried}
+
+    def with_changes(self, **changes: Any) -> "Memory":
+        """The same with other values."""
+        return self.model_copy(update=changes)
+
+    @property
+    def unanswered(self) -> int | None:
+        """Index of the next piece of work without an answer, from `at` on."""
+        later = range(self.at, len(self.work))
+        return next((index for index in later if self.work[index].answer is None), None)
+
+    def to_tutor(self, start: int) -> int | None:
+        """Index of the next item that is wrong or unanswered, from `start` on."""
+        later = range(start, len(self.items))
+        return next((index for index in later if _needs_help(self.items[index])), None)
+
+
+def _needs_help(item: Corrected) -> bool:
+    return item.correct is False or (item.correct is None and item.answer is None)

@@ -1,0 +1,69 @@
+"""How a child gets on, and the step `learning-progress` that tells it."""
+
+from itertools import groupby
+from typing import Annotated
+
+from pydantic import BaseModel, Field
+
+from mcp_tools.homework import DayResult, Trend, trend
+from oda.orchestration import StepContext, step
+
+from ..learning.store import learning
+
+DAYS = 7
+
+
+class ProgressRequest(BaseModel):
+    """Of which subject, and how many days back; today is one of them."""
+
+    subject: str | None = None
+    days: Annotated[int, Field(ge=1, le=366)] | None = None
+
+
+class SubjectProgress(BaseModel):
+    """Of a subject: what was tried, what was right, and where it goes."""
+
+    subject: str
+    attempts: int
+    correct: int
+    trend: Trend
+
+
+class Progress(BaseModel):
+    """All subjects in which there was something."""
+
+    subjects: list[SubjectProgress]
+
+
+async def progress_of(request: ProgressRequest, context: StepContext) -> Progress:
+    """Sum up what the store holds."""
+    found = await learning.results(
+        context.user_id,
+        today=context.today,
+        days=request.days or DAYS,
+        subject=request.subject,
+    )
+    subjects = []
+    for subject, results in groupby(found, key=lambda result: result.subject):
+        days = [
+            DayResult(day=each.day, attempts=each.attempts, correct=each.correct)
+            for each in results
+        ]
+        subjects.append(
+            SubjectProgress(
+                subject=subject,
+                attempts=sum(day.attempts for day in days),
+                correct=sum(day.correct for day in days),
+                trend=trend(days),
+            )
+        )
+    return Progress(subjects=subjects)
+
+
+@step("learning-progress", timeout_s=10.0)
+async def learning_progress(request: ProgressRequest, context: StepContext) -> Progress:
+    """Tell how the child gets on, by subject and over days.
+
+    There is no fallback: no progress would be a lie when the store cannot be read.
+    """
+    return await progress_of(request, context)

@@ -1,0 +1,23 @@
+"""What the scene `homework` says, and the phrases that it understands."""
+
+from functools import cache
+from pathlib import Path
+
+from oda.orchestration.wording import Wording
+
+from ..phrases import Phrases
+from ..wording import wording
+
+_HERE = Path(__file__).parent
+
+
+@cache
+def say() -> Wording:
+    """The sentences of the scene."""
+    return wording(_HERE)
+
+
+@cache
+def controls() -> Phrases:
+    """What children say around what the scene is about."""
+    return Phrases(_HERE / "controls.yaml")
