@@ -130,14 +130,20 @@ class StepContext:
             raise NoContentError("The model ended without an answer.")
         return answer
 
-    def meter(self, tokens: GenerateContentResponseUsageMetadata, model: str | None) -> None:
-        """Take down what an answer has cost that an agent got which is not the kernel's own.
+    def calls_left(self) -> int | None:
+        """How many calls of models the turn may still make; None where nobody limits them.
 
         Raises:
-            LimitExceededError: the limits had been used up before.
+            LimitExceededError: none, and no cheaper model takes over.
         """
-        if self.turn is not None:
-            self.turn.check_limits(replaceable=True)
+        if self.turn is None:
+            return None
+        self.turn.check_limits(replaceable=True)
+        limit = self.turn.limits.model_calls
+        return None if limit is None else limit - self.turn.usage.model_calls
+
+    def count(self, tokens: GenerateContentResponseUsageMetadata, model: str | None) -> None:
+        """Take down what an answer has cost that somebody else has got."""
         self._called()
         self.used.append(Used(tokens, model))
 
@@ -167,9 +173,8 @@ class StepContext:
             self.turn.check_limits(replaceable=True)
 
     def _calls_left(self) -> RunConfig:
-        if self.turn is None or (limit := self.turn.limits.model_calls) is None:
-            return RunConfig()
-        return RunConfig(max_llm_calls=limit - self.turn.usage.model_calls)
+        left = self.calls_left()
+        return RunConfig() if left is None else RunConfig(max_llm_calls=left)
 
     def _called(self) -> None:
         if self.turn is not None:

@@ -35,7 +35,7 @@ class TeamResponse(BaseModel, Generic[S]):
 
 def team_step(
     name: str,
-    team: Callable[[], AgentTeam],
+    team: Callable[[StepContext], AgentTeam],
     state: type[S],
     *,
     timeout_s: float = 120.0,
@@ -48,7 +48,7 @@ def team_step(
     is tried again from its beginning, so agents may be asked twice, and their tools called twice.
 
     Args:
-        team: Makes a team for one input.
+        team: Makes a team for one input; its agents may ask models through the context.
         state: The model of the workflow's state.
         timeout_s: For all agents and attempts together.
     """
@@ -58,15 +58,15 @@ def team_step(
         whose = {"user_id": context.user_id, "session_id": context.session_id}
         told = request.input.model_copy(update={"context": {**request.input.context, **whose}})
         output = AgentOutput()
-        with metered(context.meter):
-            async with aclosing(team().run(changed, told, agent=request.agent)) as items:
+        with metered(context):
+            async with aclosing(team(context).run(changed, told, agent=request.agent)) as items:
                 async for item in items:
                     if isinstance(item, AgentOutput):
                         output = item
         told_as_json = output.model_copy(update={"content": storable(output.content)})
         return TeamResponse[S](state=changed, output=told_as_json)
 
-    run.__doc__ = f"Have the agents {', '.join(team().agent_names)} work on an input."
+    run.__doc__ = f"Have the agents of {name!r} work on an input."
     return Step(
         name=name,
         request=TeamRequest[state],  # type: ignore[valid-type]
