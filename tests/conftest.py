@@ -22,6 +22,11 @@ settings.load_profile("oda")
 POSTGRES = "postgresql+psycopg://postgres@127.0.0.1:5432/postgres"
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with tests that have a time limit of their own: at the end all would wait for them."""
+    items.sort(key=lambda item: item.get_closest_marker("timeout") is None)
+
+
 @pytest.fixture
 def fake_clock() -> FakeClock:
     return FakeClock()

@@ -3,7 +3,7 @@
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import aclosing, contextmanager
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Any, Protocol
 
 from google.adk.agents.base_agent import BaseAgent
@@ -103,7 +103,7 @@ class Attempt:
             recording(self._recorder),
             self._true_failure(),
         ):
-            config = await self._config(turn)
+            config = self._config(turn)
             async with aclosing(self._start(turn, config)) as run:
                 async for event in run:
                     if self._note(event):
@@ -203,23 +203,18 @@ class Attempt:
             run_config=config,
         )
 
-    async def _config(self, turn: StoredTurn | None) -> RunConfig:
+    def _config(self, turn: StoredTurn | None) -> RunConfig:
         """The caller's configuration with a window in which the turn is whole."""
-        config = self._work.run_config
+        work, config = self._work, self._work.run_config
         update: dict[str, Any] = {}
-        if config.get_session_config is None and (window := await self._window(turn)):
+        window = turn.window if turn is not None else work.history.recent_events
+        if config.get_session_config is None and window:
             update["get_session_config"] = GetSessionConfig(num_recent_events=window)
+            if keeps_one_summary(work.runner):
+                work.scope.complete = partial(work.history.complete, window=window)
         if config.telemetry is None:
             update["telemetry"] = _telemetry()
         return config.model_copy(update=update)
-
-    async def _window(self, turn: StoredTurn | None) -> int | None:
-        """How many recent events hold the turn, and all that no summary tells; None for all."""
-        history = self._work.history
-        window = turn.window if turn is not None else history.recent_events
-        if window is None or not keeps_one_summary(self._work.runner):
-            return window
-        return await history.back_to_summary(window)
 
     def _note(self, event: Event) -> bool:
         """Take an event into account; whether it may be passed on."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 
 from google.adk.events import Event
 from google.adk.runners import Runner
@@ -55,19 +56,19 @@ class History:
                 return StoredTurn(session, turn, max(window, needed))
             window *= 2
 
-    async def back_to_summary(self, window: int) -> int:
-        """How many recent events, at least `window`, hold all that the latest summary leaves out.
+    async def complete(self, session: Session, window: int) -> None:
+        """Put before the `window` loaded events the older ones that the latest summary leaves out.
 
         A summary is an event that ADK's compaction has stored. Where it is made regularly, it lies
-        inside of the window.
+        inside of the window, and nothing more is loaded.
         """
-        while True:
-            session = await self.load(window)
-            if session is None or len(session.events) < window:
-                return window
-            if _reach_back_to_summary(session.events):
-                return window + _WINDOW_MARGIN
+        loaded = session.events
+        while len(loaded) >= window and not _reach_back_to_summary(loaded):
             window *= 2
+            wider = await self.load(window)
+            if wider is None:
+                return
+            loaded[:0] = _before(loaded[0], wider.events)
 
     async def load(self, window: int | None) -> Session | None:
         """The session with its `window` most recent events, or all of them."""
@@ -95,6 +96,10 @@ def piles_up_summaries(runner: Runner) -> bool:
     """Whether ADK's compaction makes one summary after the other, for which all must be loaded."""
     config = runner.app and runner.app.events_compaction_config
     return bool(config and config.compaction_interval is not None)
+
+
+def _before(first: Event, events: Iterable[Event]) -> Iterable[Event]:
+    return takewhile(lambda event: event.id != first.id, events)
 
 
 def _reach_back_to_summary(events: Sequence[Event]) -> bool:

@@ -15,6 +15,7 @@ import pytest
 import pytest_asyncio
 
 from oda.testing import ModelServer
+from tests.support.model_settings import gemini
 
 ROOT = Path(__file__).parents[2]
 TEST_AGENTS = ROOT / "tests" / "support" / "agents"
@@ -49,14 +50,19 @@ async def shared_model() -> AsyncIterator[ModelServer]:
         yield server
 
 
+@pytest.fixture(scope="module")
+def model_settings(shared_model: ModelServer) -> dict[str, str]:
+    """How `server` reaches its model; modules have their own."""
+    return gemini(shared_model)
+
+
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def server(
-    shared_model: ModelServer, tmp_path_factory: pytest.TempPathFactory
+    model_settings: dict[str, str], tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[Server]:
     """One server for the tests of a module, whose agents are answered by `model`."""
-    settings = {"MODEL": "openai/stub", "MODEL_API_BASE": shared_model.openai_base}
     data = tmp_path_factory.mktemp("data")
-    async with _serving((), TEST_AGENTS, data, settings) as running:
+    async with _serving((), TEST_AGENTS, data, model_settings) as running:
         yield running
 
 
@@ -132,7 +138,7 @@ async def _serving(
 
 def _environment(data: Path, env: dict[str, str]) -> dict[str, str]:
     kept = {k: v for k, v in os.environ.items() if not k.startswith("ODA_") and "API_KEY" not in k}
-    settings = {"RETRY__INITIAL_DELAY_S": "0.05", **env}
+    settings = {"RETRY__INITIAL_DELAY_S": "0.05", "TURN__GRACE_S": "1", **env}
     return {
         **kept,
         "HOME": str(data.parent),

@@ -12,6 +12,7 @@ import pytest_asyncio
 from oda.testing import ModelServer
 from oda.testing.script import Call, Error, Step, Text, ToolCalls
 from tests.acceptance.conftest import Serve, Server
+from tests.support.model_settings import litellm
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -56,8 +57,7 @@ async def leaky(
     (tmp_path / "agents" / "leaky" / "agent.py").write_text(AGENT)
     yield await serve(
         agents=tmp_path / "agents",
-        MODEL="openai/stub",
-        MODEL_API_BASE=shared_model.openai_base,
+        **litellm(shared_model),
         MODEL_API_KEY=KEY,
         SHOP_TOKEN=TOKEN,
         LOG_LEVEL="debug",

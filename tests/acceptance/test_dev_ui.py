@@ -1,4 +1,4 @@
-"""The dev UI in a real browser: a person talks to `cv` without any key."""
+"""The dev UI in a real browser: people talk to `cv` and `companion` without any key."""
 
 import os
 import shutil
@@ -58,6 +58,22 @@ async def test_a_person_edits_a_resume_in_the_browser(serve: Any, page: Page) ->
     assert (work[0]["startDate"], work[0]["endDate"]) == ("2019-03", "2021-06")
     if keep := os.environ.get("ODA_TEST_SCREENSHOTS"):
         await page.screenshot(path=Path(keep) / "cv.png")
+
+
+async def test_a_child_is_led_through_scenes_in_the_browser(serve: Any, page: Page) -> None:
+    server = await serve(agents=AGENTS)
+    await page.goto(f"{server.url}/dev-ui/?app=companion")
+    await page.get_by_role("button", name="No Thanks").click(timeout=WITHIN_MS)
+    for said, answered in (
+        ("我要背《静夜思》", "准备好就开始"),
+        ("床前明月光，疑是地上霜。举头望明月，低头思故乡。", "100分"),
+        ("批改作业", "发给我"),
+        ("3+4=7，12-5=6", "12-5"),
+    ):
+        await _say(page, said)
+        await page.get_by_text(answered).first.wait_for(timeout=WITHIN_MS)
+    if keep := os.environ.get("ODA_TEST_SCREENSHOTS"):
+        await page.screenshot(path=Path(keep) / "companion.png")
 
 
 async def _say(page: Page, text: str) -> None:

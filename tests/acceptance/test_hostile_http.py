@@ -328,8 +328,8 @@ async def test_every_method_on_every_route(target: Target) -> None:
     [
         b"GET / HTTP/9.9\r\n\r\n",
         b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
-        b"GET /livez HTTP/1.1\r\n\r\n",
-        b"GET /livez HTTP/1.1\r\nHost: a\r\nHost: localhost\r\n\r\n",
+        b"GET /livez HTTP/1.1\r\nConnection: close\r\n\r\n",
+        b"GET /livez HTTP/1.1\r\nHost: a\r\nHost: localhost\r\nConnection: close\r\n\r\n",
         b"BREW /v1/apps HTTP/1.1\r\nHost: localhost\r\n\r\n",
         b"POST /v1/apps HTTP/1.1\r\nHost: localhost\r\nContent-Length: -1\r\n\r\n",
         b"POST /v1/apps HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\n"

@@ -10,10 +10,16 @@ import pytest
 
 from oda.testing import ModelServer
 from oda.testing.script import Call, Cut, Error, Hang, Text, ToolCalls
+from tests.support.model_settings import litellm
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.usefixtures("model")]
 
 STREAM = {"Accept": "text/event-stream"}
+
+
+@pytest.fixture(scope="module")
+def model_settings(shared_model: ModelServer) -> dict[str, str]:
+    return litellm(shared_model)
 
 
 async def new_session(client: httpx.AsyncClient, **body: Any) -> str:
@@ -142,8 +148,7 @@ async def test_a_failed_turn_is_served_and_says_why(server: Any, model: ModelSer
 
 async def test_retries_end_with_one_escalating_event(serve: Any, model: ModelServer) -> None:
     server = await serve(
-        MODEL="openai/stub",
-        MODEL_API_BASE=model.openai_base,
+        **litellm(model),
         RETRY__MAX_RETRIES="2",
         RETRY__INITIAL_DELAY_S="0.01",
     )
@@ -308,9 +313,7 @@ async def test_a_busy_session_rejects_or_interrupts_as_asked(
 
 
 async def test_a_full_queue_is_429_with_retry_after(serve: Any, model: ModelServer) -> None:
-    server = await serve(
-        MODEL="openai/stub", MODEL_API_BASE=model.openai_base, SESSION__MAX_QUEUED="1"
-    )
+    server = await serve(**litellm(model), SESSION__MAX_QUEUED="1")
     model.play([Hang(times=None)])
     session = await new_session(server.client)
     answers = [
@@ -388,7 +391,7 @@ async def test_adks_own_routes_run_through_the_same_retry(server: Any, model: Mo
 
 
 async def test_sessions_outlive_the_server(serve: Any, model: ModelServer) -> None:
-    settings = {"MODEL": "openai/stub", "MODEL_API_BASE": model.openai_base}
+    settings = litellm(model)
     first = await serve(**settings)
     session = await new_session(first.client, state={"k": "v"})
     await say(first.client, session, "remember me")

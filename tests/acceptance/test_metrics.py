@@ -13,6 +13,7 @@ from oda.database.database import open_database
 from oda.testing import ModelServer
 from oda.testing.script import Call, Error, Hang, Text, ToolCalls
 from oda.tools.ledger import SqlToolLedger
+from tests.support.model_settings import gemini
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -50,7 +51,7 @@ async def test_requests_are_counted_by_route_never_by_path(keyless: Any) -> None
 
 
 async def test_a_turn_is_counted_with_what_it_took(serve: Any, model: ModelServer) -> None:
-    server = await serve(MODEL="openai/stub", MODEL_API_BASE=model.openai_base)
+    server = await serve(**gemini(model))
     model.play([ADD, Error(status=500), Text(text="Five.")])
     turn = await _answered(server, await _new_session(server), "2 + 3?")
     assert (turn["status"], turn["attempts"]) == ("succeeded", 2)
@@ -68,7 +69,7 @@ async def test_a_turn_is_counted_with_what_it_took(serve: Any, model: ModelServe
 
 
 async def test_turns_that_run_wait_and_ask_are_told_apart(serve: Any, model: ModelServer) -> None:
-    server = await serve(MODEL="openai/stub", MODEL_API_BASE=model.openai_base)
+    server = await serve(**gemini(model))
     model.play([PAY, Hang()])
     asking, busy = [await _new_session(server) for _ in range(2)]
     waiting = await _answered(server, asking, "pay 9")
@@ -90,7 +91,7 @@ async def test_turns_that_run_wait_and_ask_are_told_apart(serve: Any, model: Mod
 async def test_a_turn_that_outlives_its_server_is_counted_as_recovered(
     serve: Any, model: ModelServer, tmp_path: Path
 ) -> None:
-    settings = {"MODEL": "openai/stub", "MODEL_API_BASE": model.openai_base, "TURN__LEASE_S": "1"}
+    settings = {**gemini(model), "TURN__LEASE_S": "1"}
     model.play([WAIT_FOR_EVER])
     first = await serve(**settings)
     turn_id = await _accepted(first, await _new_session(first), "wait")

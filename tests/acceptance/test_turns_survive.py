@@ -13,6 +13,7 @@ import pytest
 
 from oda.testing import ModelServer
 from oda.testing.script import Call, Hang, Text, ToolCalls
+from tests.support.model_settings import gemini
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.usefixtures("model")]
 
@@ -27,8 +28,7 @@ def settings(
 ) -> dict[str, str]:
     """Of servers that share a database."""
     chosen = {
-        "MODEL": "openai/stub",
-        "MODEL_API_BASE": shared_model.openai_base,
+        **gemini(shared_model),
         "TURN__LEASE_S": "1",
         "TURN__GRACE_S": "0.5",
     }
@@ -139,9 +139,7 @@ async def test_posts_at_once_with_one_key_make_one_turn(server: Any, model: Mode
 
 
 async def test_a_replay_is_not_refused_by_a_full_queue(serve: Any, model: ModelServer) -> None:
-    server = await serve(
-        MODEL="openai/stub", MODEL_API_BASE=model.openai_base, SESSION__MAX_QUEUED="1"
-    )
+    server = await serve(**gemini(model), SESSION__MAX_QUEUED="1")
     model.play([Hang()])
     session = await new_session(server.client)
     first = await post(server.client, session, "1", "k5", **LATER)

@@ -18,6 +18,7 @@ from oda.database.migrate import upgrade
 from oda.identity.keys import ApiKeys
 from oda.testing import ModelServer
 from oda.testing.script import Call, Text, ToolCalls
+from tests.support.model_settings import gemini
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -90,8 +91,7 @@ async def two(
     server = await serve_folder(
         AGENTS,
         data,
-        MODEL="openai/stub",
-        MODEL_API_BASE=shared_model.openai_base,
+        **gemini(shared_model),
         LIMITS__REQUESTS_PER_MINUTE="100000",
     )
     url = server.url

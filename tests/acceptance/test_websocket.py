@@ -24,6 +24,7 @@ from oda.identity.audit import AuditLog
 from oda.identity.keys import ApiKeys
 from oda.testing import ModelServer
 from oda.testing.script import Call, Hang, Match, Text, ToolCalls
+from tests.support.model_settings import gemini
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.usefixtures("model")]
 
@@ -392,7 +393,7 @@ async def test_commands_are_recorded_and_a_revoked_key_closes_the_socket(
 ) -> None:
     data = tmp_path / "data"
     url = f"sqlite:///{data / 'oda.db'}"
-    server = await serve(data=data, MODEL="openai/stub", MODEL_API_BASE=model.openai_base)
+    server = await serve(data=data, **gemini(model))
     model.play([ToolCalls(calls=(Call(name="pay", args={"amount": 9}),)), Text(text="Settled.")])
     async with open_database(url) as database:
         keys = ApiKeys(database, SystemClock())
@@ -451,8 +452,7 @@ async def test_a_slow_reader_does_not_slow_another_socket(server: Any, model: Mo
 
 async def test_a_client_that_does_not_read_is_closed(serve: Any, model: ModelServer) -> None:
     server = await serve(
-        MODEL="openai/stub",
-        MODEL_API_BASE=model.openai_base,
+        **gemini(model),
         LIMITS__SOCKET_STALL_S="0.5",
         LIMITS__SOCKETS="1",
     )
@@ -465,8 +465,7 @@ async def test_a_client_that_does_not_read_is_closed(serve: Any, model: ModelSer
 
 async def test_too_many_messages_are_refused_for_a_while(serve: Any, model: ModelServer) -> None:
     server = await serve(
-        MODEL="openai/stub",
-        MODEL_API_BASE=model.openai_base,
+        **gemini(model),
         LIMITS__SOCKET_MESSAGES_PER_MINUTE="3",
     )
     async with opened(server, await new_session(server.client)) as socket:
@@ -495,8 +494,7 @@ async def test_a_stopping_server_says_so_and_the_turn_is_followed_on_the_next(
     serve: Any, model: ModelServer
 ) -> None:
     settings = {
-        "MODEL": "openai/stub",
-        "MODEL_API_BASE": model.openai_base,
+        **gemini(model),
         "TURN__GRACE_S": "0.1",
         "TURN__LEASE_S": "1",
     }
@@ -542,8 +540,7 @@ _garbage = st.one_of(
 
 async def test_no_garbage_closes_a_socket(serve: Any, model: ModelServer) -> None:
     server = await serve(
-        MODEL="openai/stub",
-        MODEL_API_BASE=model.openai_base,
+        **gemini(model),
         LIMITS__SOCKET_MESSAGES_PER_MINUTE="100000",
     )
     session = await new_session(server.client)

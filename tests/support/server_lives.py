@@ -32,11 +32,22 @@ GONE_WITHIN_S = 20.0
 _IMPORTED = (
     "oda.cli.serve",
     "oda.server.app",
+    "aiosqlite",
+    "alembic.command",
     "google.adk.artifacts.file_artifact_service",
+    "google.adk.auth.auth_preprocessor",
     "google.adk.flows.llm_flows.auto_flow",
+    "google.adk.models.google_llm",
     "google.adk.sessions.database_session_service",
+    "google.adk.tools.google_search_tool",
+    "google.adk.tools.vertex_ai_search_tool",
+    "google.adk.workflow._dynamic_node_scheduler",
+    "google.adk.workflow._llm_agent_wrapper",
+    "psycopg",
     "sqlalchemy.dialects.postgresql.psycopg",
     "sqlalchemy.dialects.sqlite.aiosqlite",
+    "uvicorn.lifespan.on",
+    "uvicorn.loops.uvloop",
 )
 """What a server imports, directly or not, before it is ready."""
 _NO_PROGRAM = "the program that bears servers has ended"
