@@ -1,4 +1,7 @@
-"""MCP servers for agents: one owner of all connections, and `mcp_toolset` for an `agent.py`."""
+"""MCP servers for agents: one owner of all connections, and `mcp_toolset` for an `agent.py`.
+
+The MCP library takes 0.6 s to import, so that is done when the first agent has an MCP server.
+"""
 
 import asyncio
 import os
@@ -7,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Literal, Self
+from typing import TYPE_CHECKING, Literal, Self
 from uuid import uuid4
 
 from google.adk.tools.base_toolset import BaseToolset
@@ -15,8 +18,10 @@ from google.adk.tools.base_toolset import BaseToolset
 from oda.config import AnyMcpServerRecord, ConfigurationFiles, default_directory
 from oda.errors import ConfigurationError, UnavailableError
 from oda.loop import LoopDefault
-from oda.tools.mcp_connection import Connection
-from oda.tools.mcp_toolset import SessionKey, SupervisedToolset, supervised_tools
+
+if TYPE_CHECKING:
+    from oda.tools.mcp_connection import Connection
+    from oda.tools.mcp_toolset import Connect, SessionKey
 
 
 @dataclass(frozen=True)
@@ -66,17 +71,15 @@ class McpConnections:
     ) -> None:
         await self.aclose()
 
-    def toolset(self, server: str, *, session_key: SessionKey | None = None) -> BaseToolset:
+    def toolset(self, server: str, *, session_key: "SessionKey | None" = None) -> BaseToolset:
         """The tools of a server, to be put into an agent.
 
         Without `session_key`, a server with the scope `session` gets the connection of the session
         that ADK is running.
         """
-        return SupervisedToolset(
-            server, connect=lambda key: self.connection(server, key), session_key=session_key
-        )
+        return _toolset(server, lambda key: self.connection(server, key), session_key)
 
-    def connection(self, server: str, session_key: SessionKey | None) -> Connection | None:
+    def connection(self, server: str, session_key: "SessionKey | None") -> "Connection | None":
         """The connection for a session, not yet opened; None when the server is switched off.
 
         Raises:
@@ -102,7 +105,7 @@ class McpConnections:
                 connection.retire("its configuration has changed")
                 self._retired.add(self._connections.pop(key))
 
-    async def release(self, session_key: SessionKey) -> None:
+    async def release(self, session_key: "SessionKey") -> None:
         """Close what belongs to a session."""
         keys = [key for key in self._connections if key[1] == session_key]
         await _close_all([self._connections.pop(key) for key in keys])
@@ -124,6 +127,8 @@ class McpConnections:
             return McpStatus(server, "unavailable", detail=str(error))
         finally:
             await self.release(own_key)
+        from oda.tools.mcp_toolset import supervised_tools
+
         missing = sorted(set(record.tool_filter or ()) - {tool.name for tool in tools})
         return McpStatus(
             server,
@@ -149,7 +154,9 @@ class McpConnections:
             )
         return record
 
-    def _new_connection(self, server: str, record: AnyMcpServerRecord) -> Connection:
+    def _new_connection(self, server: str, record: AnyMcpServerRecord) -> "Connection":
+        from oda.tools.mcp_connection import Connection
+
         return Connection(
             server, record, environ=self._environ, clock=self._clock, admit=self._make_room
         )
@@ -169,7 +176,7 @@ class McpConnections:
         min(idle, key=lambda connection: connection.last_used).rest()
 
 
-async def _close_all(connections: Iterable[Connection]) -> None:
+async def _close_all(connections: "Iterable[Connection]") -> None:
     await asyncio.gather(*(connection.close() for connection in connections))
 
 
@@ -205,10 +212,17 @@ def mcp_toolset(server: str, *, config_dir: Path | None = None) -> BaseToolset:
     Nothing is read or started before the tools are listed. Works under `oda` and under `adk web`;
     there, `config_dir` says where `mcp.yaml` is (default: `ODA_CONFIG_DIR`, or `config`).
     """
-    return SupervisedToolset(
-        server,
-        connect=lambda key: _current(config_dir or default_directory()).connection(server, key),
+    return _toolset(
+        server, lambda key: _current(config_dir or default_directory()).connection(server, key)
     )
+
+
+def _toolset(
+    server: str, connect: "Connect", session_key: "SessionKey | None" = None
+) -> BaseToolset:
+    from oda.tools.mcp_toolset import SupervisedToolset
+
+    return SupervisedToolset(server, connect=connect, session_key=session_key)
 
 
 def _current(directory: Path) -> McpConnections:

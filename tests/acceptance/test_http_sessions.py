@@ -233,7 +233,7 @@ async def test_the_documentation_describes_every_route_with_its_errors(client: A
     for path in paths:
         for operation in schema["paths"][path].values():
             problem = operation["responses"]["422"]["content"]["application/problem+json"]
-            assert problem["schema"]["$ref"].endswith("/Problem")
+            assert problem["schema"]["$ref"].endswith("/ProblemDetails")
 
 
 async def test_characters_that_no_store_takes_do_no_harm(client: Any) -> None:

@@ -35,12 +35,10 @@ def filter_body(context: Any, body: Any) -> bool:
     """
     if not isinstance(body, dict):
         return True
-    named = (body.get(field) for field in ("session_id", "user_id"))
-    return all(not _looks_like_an_id(name) or _is_an_id(name) for name in named)
-
-
-def _looks_like_an_id(name: Any) -> bool:
-    return isinstance(name, str) and 0 < len(name) <= 128
+    named = [
+        name for field in ("session_id", "user_id") if isinstance(name := body.get(field), str)
+    ]
+    return all(_is_an_id(name) for name in named if 0 < len(name) <= 128)
 
 
 @schemathesis.hook
