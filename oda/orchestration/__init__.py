@@ -9,7 +9,7 @@ The kernel knows scenes by name only. A scene is a `Workflow`, and what it does 
 from oda.orchestration.classification import Classification
 from oda.orchestration.model_access import StepContext
 from oda.orchestration.orchestrator import Orchestrator
-from oda.orchestration.response import Reply, Response
+from oda.orchestration.response import Question, Reply, Response
 from oda.orchestration.rules import OrchestrationRules
 from oda.orchestration.state import PendingSwitch
 from oda.orchestration.step import Step, step
@@ -24,6 +24,7 @@ __all__ = [
     "OrchestrationRules",
     "Orchestrator",
     "PendingSwitch",
+    "Question",
     "Reply",
     "Response",
     "SceneTurn",

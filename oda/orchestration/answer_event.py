@@ -1,9 +1,12 @@
 """The one event that answers a turn: it tells the user, and writes what is known from then on."""
 
+from uuid import uuid4
+
 from google.adk.events import Event, EventActions
 from google.genai.types import Content, Part
 from pydantic import BaseModel
 
+from oda.orchestration.asking import question_part
 from oda.orchestration.classification import Classification
 from oda.orchestration.exchanges import HISTORY_KEY, Exchange, remembered
 from oda.orchestration.guardrails import Decision
@@ -52,8 +55,12 @@ def answer_event(
         replied=reply.text,
         at=turn.now,
     )
+    parts, call_id = [Part(text=reply.text)], uuid4().hex
+    if reply.asks is not None:
+        parts.append(question_part(reply.asks, call_id))
     return Event(
-        content=Content(role="model", parts=[Part(text=reply.text)]),
+        content=Content(role="model", parts=parts),
+        long_running_tool_ids={call_id} if reply.asks is not None else None,
         actions=EventActions(
             state_delta={
                 STATE_KEY: after.model_dump(mode="json"),

@@ -8,6 +8,7 @@ from google.adk.events import Event
 from pydantic import AfterValidator, BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from oda.message.language import Language, language_of
+from oda.orchestration.asking import words_of
 from oda.orchestration.response import TRACE_KEY
 from oda.orchestration.rules import OrchestrationRules
 
@@ -48,7 +49,7 @@ def exchanges_of(events: Iterable[Event], zone: tzinfo | None) -> list[Exchange]
         text = "".join(part.text or "" for part in parts)
         record = (event.custom_metadata or {}).get(TRACE_KEY)
         if event.author == "user":
-            said.setdefault(event.invocation_id, text)
+            said[event.invocation_id] = words_of(event)
         elif record is not None:
             found.append(
                 Exchange(

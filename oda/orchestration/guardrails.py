@@ -11,6 +11,7 @@ takes the place of the one asked about; the same one is asked about again, and t
 the same. Source: the specification of the kernel ("Guardrails").
 """
 
+import re
 from collections.abc import Collection
 from typing import Literal
 
@@ -23,6 +24,9 @@ from oda.orchestration.state import Data, PendingSwitch
 Action = Literal["continue", "switch", "exit", "reject"]
 Answer = Literal["confirm", "deny", "unclear"]
 Refusal = Literal["empty", "too_long", "not_allowed"]
+
+_MARKS = re.compile(r"[\s]*[,，、。.!！?？;；~～…]+[\s]*")
+"""Between the parts of an answer."""
 
 
 class Decision(BaseModel):
@@ -57,11 +61,20 @@ def refusal_of(text: str, *, has_media: bool, rules: OrchestrationRules) -> Refu
 
 
 def answer_in(text: str, rules: OrchestrationRules) -> Answer:
-    """Whether a message is an answer by its words alone."""
+    """Whether a message is an answer by its words alone: all of it agrees, or all of it refuses."""
     said = bare(text)
-    if said in rules.confirm:
-        return "confirm"
-    return "deny" if said in rules.deny else "unclear"
+    parts = {said} if said in rules.confirm | rules.deny else set(_MARKS.split(said))
+    answers = {_answer(part, rules) for part in parts}
+    return answers.pop() if len(answers) == 1 else "unclear"
+
+
+def _answer(words: str, rules: OrchestrationRules) -> Answer:
+    for said in (words, re.sub(rules.particles, "", words)):
+        if said in rules.confirm:
+            return "confirm"
+        if said in rules.deny:
+            return "deny"
+    return "unclear"
 
 
 def reject(refusal: Refusal, active: str, pending: PendingSwitch | None) -> Decision:

@@ -17,12 +17,13 @@ from google.adk.models.base_llm import BaseLlm
 from google.adk.platform.time import get_time
 from google.adk.workflow import START, FunctionNode
 from google.adk.workflow import Workflow as AdkWorkflow
-from google.genai.types import GenerateContentResponseUsageMetadata
+from google.genai.types import Content, GenerateContentResponseUsageMetadata, Part
 from pydantic import BaseModel, PrivateAttr
 
 from oda.agent.model.configured import configured_model
 from oda.agent.turn_plugin import running_turn
 from oda.errors import ConfigurationError
+from oda.orchestration.asking import answers_in, words_of
 from oda.orchestration.classification import Classification, ClassifyRequest, classify_step
 from oda.orchestration.model_access import StepContext
 from oda.orchestration.rules import CONTINUE, EXIT, OrchestrationRules
@@ -94,19 +95,22 @@ class Orchestrator(AdkWorkflow):
         return self._leader
 
     async def _conduct(self, ctx: Context) -> AsyncGenerator[Event, None]:
-        """Answer a message; ADK calls this again when the turn goes on after a failure."""
+        """Answer a message; ADK calls this again when the turn goes on: failed, or answered."""
         state = ctx.state.to_dict()
         zone = user_time_zone(state, self._leader.rules)
         events = ctx.session.events
-        now = datetime.fromtimestamp(_said_at(events, ctx.invocation_id), zone)
+        answers = answers_in(events, ctx.invocation_id)
+        said_at = answers[-1].timestamp if answers else _said_at(events, ctx.invocation_id)
+        now = datetime.fromtimestamp(said_at, zone)
+        numbers = (f"{len(answers)}-{number}" for number in count(1))
         turn = TurnAtHand(
-            message=ctx.user_content,
+            message=_answer(answers[-1]) if answers else ctx.user_content,
             state=state,
             events=events,
             user_id=ctx.user_id,
             session_id=ctx.session.id,
             now=now,
-            run_step=partial(_run, ctx, now, count(1)),
+            run_step=partial(_run, ctx, now, numbers),
         )
         yield await self._leader.answer(turn)
 
@@ -114,19 +118,20 @@ class Orchestrator(AdkWorkflow):
 async def _run(
     ctx: Context,
     now: datetime,
-    numbers: Iterator[int],
+    numbers: Iterator[str],
     step: Step[Any, Any],
     request: BaseModel,
 ) -> BaseModel:
     """Run a step as a node of its own; its stored result, where the turn has one already."""
+    number = next(numbers)
     context = StepContext(
         user_id=ctx.user_id,
         session_id=ctx.session.id,
         now=now,
-        call_id=f"{ctx.invocation_id}-{next(numbers)}",
+        call_id=f"{ctx.invocation_id}-{number}",
         turn=running_turn(ctx.get_invocation_context()),
     )
-    answer = await ctx.run_node(_node(step, context), request)
+    answer = await ctx.run_node(_node(step, context), request, run_id=number)
     response: BaseModel = step.response.model_validate(answer)
     return response
 
@@ -168,6 +173,10 @@ def _check(scenes: Mapping[str, Workflow], rules: OrchestrationRules) -> None:
                 f"a command means {command.intent!r}, which is no scene",
                 remedy=f"use one of {[*scenes, CONTINUE, EXIT]}",
             )
+
+
+def _answer(event: Event) -> Content:
+    return Content(role="user", parts=[Part(text=words_of(event))])
 
 
 def _said_at(events: Sequence[Event], invocation_id: str) -> float:

@@ -24,6 +24,18 @@ class Problem(BaseModel):
     remedy: str | None = None
 
 
+class Question(BaseModel):
+    """What a turn waits for."""
+
+    model_config = ConfigDict(frozen=True)
+
+    message: str
+    payload: JsonValue = None
+    """What the question is about, such as a draft."""
+    response_schema: Mapping[str, JsonValue] | None = None
+    """The shape of answers that are not just words, as a JSON Schema."""
+
+
 class Reply(BaseModel):
     """What a workflow answers to a turn.
 
@@ -46,6 +58,8 @@ class Reply(BaseModel):
     """Events for the client's device, such as `{"type": "dance"}`; only passed on."""
     problem: Problem | None = None
     """Makes the turn one without success."""
+    asks: Question | None = None
+    """Makes the turn wait; the answer is the scene's next message (see `asking.py`)."""
     leaves: bool = False
     """Whether the scene has ended, so that the default one is active next."""
 

@@ -94,6 +94,8 @@ class OrchestrationRules(BaseModel):
     confirm: frozenset[str] = frozenset({"yes", "y", "yeah", "yep", "sure", "ok", "okay"})
     """Whole messages that agree to another scene, in lower case, without marks at the ends."""
     deny: frozenset[str] = frozenset({"no", "n", "nope", "nah"})
+    particles: Pattern = "[呀啊哦噢喔嘛啦哈呢咯哟的吧]+$"
+    """What may follow on words that agree or refuse without changing them."""
     texts: Mapping[Literal["zh", "en"], Mapping[str, str]] = {}
     """What the kernel says; see `wording.py` for the names and the texts by default."""
 

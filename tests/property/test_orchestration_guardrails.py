@@ -249,6 +249,10 @@ def test_a_rejected_message_leaves_everything_as_it_is(question: PendingSwitch |
         ("know", "unclear"),
         ("不对", "unclear"),
         ("…", "unclear"),
+        ("对呀", "confirm"),
+        ("对，对的！", "confirm"),
+        ("yes. yes!", "confirm"),
+        ("对，不", "unclear"),
     ],
 )
 def test_an_answer_is_the_whole_message(said: str, answer: Answer) -> None:

@@ -61,12 +61,14 @@ async def test_what_nobody_can_guess_belongs_to_the_active_scene() -> None:
     assert (await classified("我家有一只猫")).intent == "continue_current"
 
 
-@pytest.mark.parametrize("word", ["对", "好的", "是的！", "Yes.", "let's go"])
+@pytest.mark.parametrize(
+    "word", ["对", "好的", "好的呀", "嗯，好的", "是的！", "Yes.", "yes, let's go"]
+)
 def test_words_that_agree(word: str) -> None:
     assert answer_in(word, rules()) == "confirm"
 
 
-@pytest.mark.parametrize("word", ["不", "不用了", "先不要", "No", "not now"])
+@pytest.mark.parametrize("word", ["不", "不用了", "不要啦", "不，算了", "先不要", "No", "not now"])
 def test_words_that_refuse(word: str) -> None:
     assert answer_in(word, rules()) == "deny"
 
