@@ -62,16 +62,28 @@ def choose(
     command = kept_command(choice)
     places = tuple(_place(option) for option in choice.options)
     sections = {place.section for place in places}
-    pick = understand_pick(text, intent=command.intent, sections=sections, today=today)
+    pick = understand_pick(
+        text, intent=command.intent, outline=outline, sections=sections, today=today
+    )
     if pick is None:
         return None
     if not all(-len(places) <= ordinal < len(places) for ordinal in pick.ordinals):
         return Step(asked_again(choice), (choice,))
     picked = _picked(pick, places, outline)
-    if len(picked) == 1 and command.intent is Intent.UPDATE and not (command.data or command.value):
-        path = f"{picked[0].section}[{picked[0].index}].{command.fields[0]}"
-        return Step(Ask("new_value"), (PendingValue(path=path),))
+    changes = command.intent in (Intent.ADD, Intent.UPDATE)
+    if len(picked) == 1 and changes and not (command.data or command.value):
+        return _asked_for_value(command, picked[0])
     return Step(Act(entry_calls(command, picked, resume)), ()) if picked else None
+
+
+def _asked_for_value(command: Recognition, place: Place) -> Step:
+    """Ask what the field of a command becomes, or which one shall change."""
+    path = f"{place.section}[{place.index}]"
+    if not command.fields:
+        return Step(Ask("what_change"), (PendingValue(path=path),))
+    adds = command.intent is Intent.ADD
+    value = PendingValue(path=f"{path}.{command.fields[0]}", adds=adds)
+    return Step(Ask("new_value"), (value,))
 
 
 def _picked(pick: Target, places: tuple[Place, ...], outline: Outline) -> tuple[Place, ...]:

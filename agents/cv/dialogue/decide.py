@@ -154,6 +154,8 @@ def _recognised(
         section=section,
         awaits_value=awaits,
     )
+    if isinstance(top, PendingValue) and top.adds and said.intent is Intent.UPDATE and said.data:
+        said = replace(said, intent=Intent.ADD, fields=tuple(said.data))
     names_section = said.section and not (said.data or said.target or said.signal)
     if isinstance(top, PendingSection) and names_section and said.intent is not Intent.DELETE:
         whole = _recognizer.recognise(
@@ -175,10 +177,15 @@ def _decided(text: str, said: Recognition, situation: Situation, outline: Outlin
         return Step(Defer("unknown"), pending)
     if isinstance(situation.top, PendingChoice | PendingSection | PendingValue):
         pending = pending[:-1]
-    if said.intent is Intent.ADD and (not said.fields or not said.data):
+    if said.intent is Intent.ADD and not _adds_to_field(said):
         return add(text, said, pending)
     step = work_on(said, situation.resume, outline)
     return Step(step.decision, (*pending, *step.pending))
+
+
+def _adds_to_field(said: Recognition) -> bool:
+    """Tell whether a field of an entry is added to, and not an entry or to the basics."""
+    return bool(said.fields) and (bool(said.data) or said.section != "basics")
 
 
 def _placed(said: Recognition, decision: Decision) -> Recognition:

@@ -6,11 +6,12 @@ from mcp_tools.resume import Resume, Section
 
 from .choosing import ask_which, kept_choice
 from .decision import Act, Ask, Step
-from .listed_items import without_items
+from .listed_items import work_on_items
 from .pending import PendingChoice, PendingValue
 from .plan import basics_calls, edit_call, entry_calls, read_call
 from .profiles import is_about_profile, profile_calls
 from .resolve import Found, Missing, Several, resolve
+from .text_parts import without_words
 from .understanding.outline import Outline, Place
 from .understanding.recognition import Intent, Recognition, Target
 
@@ -19,17 +20,19 @@ def work_on(said: Recognition, resume: Resume, outline: Outline) -> Step:
     """Decide on a command that is about what the resume holds; `pending` is what it leaves open."""
     if said.problems:
         return Step(Ask("bad_date", {"text": said.problems[0]}), ())
-    if said.intent is Intent.UPDATE and not said.data and said.value is None:
+    adds = said.intent is Intent.ADD
+    if (adds or said.intent is Intent.UPDATE) and not said.data and said.value is None:
         path = _path_to_change(said, resume, outline)
         if path is None and (asked := _asked_where(said, resume, outline)):
             return asked
         if path is None:
-            entry = _entry_to_change(said, resume, outline)
-            return Step(Ask("what_change"), (PendingValue(path=entry),) if entry else ())
-        return Step(Ask("new_value"), (PendingValue(path=path),))
+            return Step(Ask("what_change"), _kept_change(said, resume, outline))
+        return Step(Ask("new_value"), (PendingValue(path=path, adds=adds),))
+    if step := without_words(said, resume, outline):
+        return step
     if said.section == "basics":
         return Step(_on_basics(said, resume), ())
-    if step := without_items(said, resume, outline):
+    if step := work_on_items(said, resume, outline):
         return step
     if place := _implied(said, outline):
         unsure = "period" in said.fields and resume.entries(place.section)[place.index].get(
@@ -72,14 +75,18 @@ def _asked_where(said: Recognition, resume: Resume, outline: Outline) -> Step | 
     return None
 
 
-def _entry_to_change(said: Recognition, resume: Resume, outline: Outline) -> str | None:
-    """Return the path of the one entry that shall change, if one is pointed at."""
-    if said.section == "basics" or not said.target:
-        return None
+def _kept_change(
+    said: Recognition, resume: Resume, outline: Outline
+) -> tuple[PendingValue | PendingChoice, ...]:
+    """Return what waits until it is said what shall change: one entry, or one of a section."""
+    if said.section == "basics":
+        return ()
     match resolve(resume, outline, said.section, said.target):
-        case Found((place,)):
-            return f"{place.section}[{place.index}]"
-    return None
+        case Found((place,)) if said.target:
+            return (PendingValue(path=f"{place.section}[{place.index}]"),)
+        case Several(places) if said.section:
+            return (kept_choice(replace(said, fields=()), places, resume),)
+    return ()
 
 
 def _on_basics(said: Recognition, resume: Resume) -> Act | Ask:

@@ -66,10 +66,14 @@ class PendingChoice(_Pending):
 
 
 class PendingValue(_Pending):
-    """A place of which it was said that it shall change, but not to what: a field or an entry."""
+    """A place of which it was said that it shall change, but not to what: a field or an entry.
+
+    With `adds` the value is one more for a list.
+    """
 
     kind: Literal["value"] = "value"
     path: str
+    adds: bool = False
 
     @property
     def field(self) -> str | None:

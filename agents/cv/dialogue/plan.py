@@ -9,6 +9,7 @@ from mcp_tools.resume import JsonObject, Resume, edit, field_kind, title_field
 from .decision import ToolCall
 from .understanding.outline import Place
 from .understanding.recognition import Intent, Recognition
+from .understanding.vocabulary import section_facts
 
 
 def read_call(path: str) -> ToolCall:
@@ -72,7 +73,7 @@ def entry_calls(said: Recognition, places: Sequence[Place], resume: Resume) -> t
         return tuple(
             edit_call(f"{_path(place)}{name}", "delete")
             for place in backwards
-            for name in _suffixes(said)
+            for name in (_losing(said, place, resume) or _suffixes(said))
         )
     if said.intent is Intent.ADD:
         return tuple(call for place in places for call in _details(place, said.data))
@@ -112,12 +113,24 @@ def _changes(said: Recognition, place: Place, resume: Resume) -> JsonObject:
     """Return the new values; one without a field replaces the text that was named."""
     if said.data or said.value is None:
         return said.data
-    entry = resume.entries(place.section)[place.index]
-    for name in said.target.names:
-        for field, value in entry.items():
-            if isinstance(value, str) and value.casefold() == name.casefold():
-                return {field: said.value}
-    return {title_field(place.section) or "name": said.value}
+    title = title_field(place.section) or "name"
+    named = (_field_of(name, place, resume) for name in said.target.names)
+    return {next((field for field in named if field and field != title), title): said.value}
+
+
+def _field_of(text: str, place: Place, resume: Resume) -> str | None:
+    """Return the field of an entry that holds just this text."""
+    fields = resume.entries(place.section)[place.index].items()
+    holding = (k for k, v in fields if isinstance(v, str) and v.casefold() == text.casefold())
+    return next(holding, None)
+
+
+def _losing(said: Recognition, place: Place, resume: Resume) -> list[str]:
+    """Return the field of the value that an entry shall lose; a grade may be in other words."""
+    if said.value is None:
+        return []
+    field = _field_of(said.value, place, resume) or section_facts()[place.section].grade
+    return [f".{field}"] if field else []
 
 
 def _details(place: Place, data: JsonObject) -> list[ToolCall]:
@@ -125,13 +138,14 @@ def _details(place: Place, data: JsonObject) -> list[ToolCall]:
         edit_call(
             f"{_path(place)}.{name}",
             "add" if field_kind(place.section, name) == "list" else "update",
-            _single(value),
+            single(value),
         )
         for name, value in data.items()
     ]
 
 
-def _single(value: JsonValue) -> JsonValue:
+def single(value: JsonValue) -> JsonValue:
+    """Return the only item of a list, or the value as it is."""
     return value[0] if isinstance(value, list) and len(value) == 1 else value
 
 

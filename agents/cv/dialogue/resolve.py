@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from mcp_tools.resume import SECTIONS, Resume, Section
 
 from .understanding.outline import Outline, Place
-from .understanding.recognition import Target
+from .understanding.recognition import Beside, Target
 
 _PRESENT = "9999"
 """Sorts an open end behind every date."""
@@ -69,6 +69,8 @@ def _pointed_at(
         return named
     if target.ordinals:
         return _by_ordinals(places, target.ordinals)
+    if target.beside:
+        return _beside(places, outline.focused, target.beside)
     if target.every:
         return Found(places)
     if target.newest or target.oldest:
@@ -108,6 +110,18 @@ def _by_ordinals(places: Sequence[Place], ordinals: tuple[int, ...]) -> Resoluti
     if len(picked) == 1:
         return Found(picked[0])
     return Several(tuple(place for group in picked for place in group))
+
+
+def _beside(places: Sequence[Place], focused: Place | None, beside: Beside) -> Resolution:
+    """Return the entry next to the one in focus, or the only other one."""
+    if focused is None or focused not in places:
+        return Several(tuple(places))
+    others = [place for place in places if place != focused]
+    if beside == "other":
+        return Found(tuple(others)) if len(others) == 1 else Several(tuple(others))
+    index = focused.index + (1 if beside == "after" else -1)
+    near = tuple(place for place in others if place == Place(focused.section, index))
+    return Found(near) if near else Missing(number=index + 1)
 
 
 def _recency(resume: Resume, place: Place) -> tuple[str, str, int]:

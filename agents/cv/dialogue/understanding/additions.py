@@ -2,15 +2,16 @@
 
 from dataclasses import replace
 
-from mcp_tools.resume import Section, title_field
+from mcp_tools.resume import JsonObject, Section, title_field
 
 from .canvas import Canvas
 from .commands import CommandHit, verb_span
 from .confidence import CERTAIN, CLEAR, GUESS, LIKELY
+from .continuing import understand_one_more
 from .details import understand_detail
 from .extraction import extract
-from .fields import Fields
-from .labelled import find_labelled, find_labels
+from .fields import Fields, put_words
+from .labelled import Label, find_labelled, find_labels
 from .leading import take_leading
 from .listed import grade_of
 from .message import Message
@@ -30,11 +31,16 @@ def understand_addition(
     noun = _destination(canvas, verb[1]) or _noun(canvas)
     if detail := understand_detail(message, command, outline):
         return detail
+    if more := understand_one_more(message, command, outline):
+        return more
     section = noun.section if noun else into
     confidence = CERTAIN
     if section is None:
         confidence = CLEAR
-        section = find_statement(canvas.text) or _by_content(canvas)
+        again = vocabulary().grammar.again.match(message.text, verb[0])
+        last = outline.focus.section if outline.focus and again else None
+        stated = find_statement(canvas.text)
+        section = (stated if stated != "basics" else None) or last or stated or _by_content(canvas)
     if section is None:
         return Recognition(intent=Intent.ADD, confidence=GUESS)
     if noun and (colon := _end_of_heading(canvas)):
@@ -46,7 +52,8 @@ def understand_addition(
         begin = before.start() if before else noun.begin
         canvas.take(begin, after.end() if after else noun.stop)
     labels = find_labels(canvas, section) if section == "basics" else []
-    added = _added(extract(canvas, section, given=take_leading(canvas, section)), confidence)
+    given = _given_as(canvas, verb[1], labels[0]) if labels else take_leading(canvas, section)
+    added = _added(extract(canvas, section, given=given), confidence)
     return added if added.data else replace(added, fields=tuple(found.field for found in labels))
 
 
@@ -130,6 +137,19 @@ def _added(fields: Fields, confidence: float) -> Recognition:
         problems=tuple(fields.problems),
         confidence=confidence,
     )
+
+
+def _given_as(canvas: Canvas, begin: int, label: Label) -> JsonObject:
+    """Take a value that stands before the name of its field: "put Berlin as my city"."""
+    between = vocabulary().grammar.field_before.search(canvas.text, begin, label.begin)
+    if between is None or canvas.trimmed(label.stop, len(canvas.text)):
+        return {}
+    fields = Fields("basics")
+    denied = vocabulary().grammar.denied.search(canvas.text, begin, between.start())
+    stop = denied.start() if denied else between.start()
+    put_words(fields, canvas, label.field, begin, stop)
+    canvas.take(begin, label.stop)
+    return fields.data
 
 
 def _destination(canvas: Canvas, verb_end: int) -> Noun | None:

@@ -88,11 +88,22 @@ def understand_more(message: Message, outline: Outline) -> Recognition | None:
     return _change(fields, LIKELY)
 
 
+def names_another(message: Message, outline: Outline) -> bool:
+    """Tell whether an entry is named that is not in focus, and not as the value of a field."""
+    section = outline.focus.section if outline.focus else "basics"
+    found = list(find_labelled(Canvas(message), section, changing=True))
+    return any(
+        not any(value.value <= mention.begin < value.stop for value in found)
+        for mention in outline.without_focus().mentions(message.text)
+    )
+
+
 def _opening(canvas: Canvas, command: CommandHit | None, focus: Focus) -> Connector | None:
     """Take what opens a correction: "no," or "change it to", with nothing before it."""
     if correction := vocabulary().connectors.correction.match(canvas.text):
         canvas.take(*correction.span())
-        return Connector(*correction.span())
+        if not (command and command.heads and command.begin >= correction.end()):
+            return Connector(*correction.span())
     start = CommandHit(Intent.UPDATE, 0, 0, heads=False)
     if command and command.heads:
         canvas.take(command.begin, command.stop)

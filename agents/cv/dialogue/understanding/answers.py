@@ -8,9 +8,9 @@ from .commands import CommandHit
 from .confidence import CLEAR
 from .corrections import replacements
 from .extraction import extract
-from .fields import Fields
+from .fields import Fields, take_frames
 from .focus import Focus
-from .labelled import find_labelled, find_labels
+from .labelled import Label, find_labelled, find_labels
 from .message import Message
 from .outline import Outline
 from .pointing import take_ordinals
@@ -33,14 +33,24 @@ def answers(message: Message, command: CommandHit | None, asked: Asked, outline:
     nouns = [
         noun
         for noun in find_nouns(canvas)
-        if all(label.stop <= noun.begin or noun.stop <= label.begin for label in own)
+        if not noun.named
+        and all(label.stop <= noun.begin or noun.stop <= label.begin for label in own)
     ]
-    if nouns or (find_labels(canvas, "basics") and not own):
+    if nouns or (find_labels(canvas, "basics") and not own) or _is_personal(canvas, own, asked):
         return False
     if command.intent is Intent.ADD:
         return True
     pointed = canvas if command.heads else canvas.until(command.begin)
     return mask_mentions(pointed, outline).text == pointed.text and not take_ordinals(pointed)
+
+
+def _is_personal(canvas: Canvas, own: list[Label], asked: Asked) -> bool:
+    """Tell whether "my city" is the person's, and not one that the entry may have."""
+    needed = section_facts()[asked.section].required
+    extra = [label for label in own if label.field not in needed]
+    named = {label.begin for label in find_labels(canvas, "basics")}
+    mine = vocabulary().grammar.own.search(canvas.text)
+    return bool(mine and extra) and all(label.begin in named for label in own)
 
 
 def understand_answer(
@@ -50,11 +60,11 @@ def understand_answer(
     canvas = Canvas(message)
     if replaced := _replaced(Canvas(without_opening(message)), asked):
         return _answer(Fields(asked.section, data=replaced), corrects=True)
-    if command and command.heads:
-        canvas.take(command.begin, command.stop)
     correction = vocabulary().connectors.correction.match(canvas.text)
     if correction:
         canvas.take(*correction.span())
+    if command and command.heads:
+        canvas.take(command.begin, command.stop)
     becomes = vocabulary().connectors.becomes.search(canvas.text)
     if becomes and not find_labels(canvas.until(becomes.start()), asked.section):
         canvas.take(*becomes.span())
@@ -65,6 +75,7 @@ def understand_answer(
     whole = canvas.copy()
     known = () if corrects else asked.known.keys()
     fields = extract(canvas, asked.section, wanted=wanted, known=known, changing=True)
+    corrects = corrects or _names_known(whole, asked, fields)
     if name := _only_words(whole, wanted, fields):
         fields.data = {name: whole.value(*_trimmed(whole))}
     return _answer(fields, corrects=corrects) if fields.data or fields.problems else None
@@ -88,6 +99,14 @@ def _take_subject(canvas: Canvas, asked: Asked) -> None:
     begin = canvas.text.casefold().find(title.casefold()) if isinstance(title, str) else -1
     if begin >= 0 and isinstance(title, str):
         canvas.take(begin, begin + len(title))
+
+
+def _names_known(whole: Canvas, asked: Asked, fields: Fields) -> bool:
+    """Tell whether a message names a field that is known; another title begins another entry."""
+    named = {found.field for found in find_labelled(whole, asked.section, changing=True)}
+    title = section_facts()[asked.section].order[0]
+    same_entry = title not in fields.data or fields.data.keys() == {title}
+    return bool(named & asked.known.keys()) and same_entry
 
 
 def _only_words(whole: Canvas, wanted: tuple[str, ...], fields: Fields) -> str | None:
@@ -123,13 +142,22 @@ def _answer(fields: Fields, *, corrects: bool) -> Recognition:
 
 def _states_something_else(message: Message, asked: Asked) -> bool:
     statement = find_statement(message.text)
-    if statement and statement != asked.section:
+    if statement and statement != asked.section and not _names_entry(message, asked):
         return True
     if _has_foreign_token(message, asked.section):
         return True
     canvas = Canvas(message)
     own, basics = (list(find_labelled(canvas, section)) for section in (asked.section, "basics"))
     return bool(basics) and not own
+
+
+def _names_entry(message: Message, asked: Asked) -> bool:
+    """Tell whether "it is called X" gives the asked title; "I am called X" is about the person."""
+    said = Fields("basics")
+    take_frames(said, Canvas(message))
+    mine = vocabulary().grammar.own.search(message.text)
+    title = section_facts()[asked.section].order[0]
+    return [*said.data] == ["name"] and title in asked.fields and not mine
 
 
 def _has_foreign_token(message: Message, section: Section) -> bool:

@@ -41,7 +41,9 @@ def assign(
     if fields.section == "basics":
         take_frames(fields, canvas)
     if connector and words and not fields.data and not fields.problems:
-        return _put_bare(fields, canvas, connector, words)
+        words = _put_bare(fields, canvas, connector, words)
+    if connector and "startDate" in fields.data:
+        _take_end(fields, canvas)
     return words
 
 
@@ -52,12 +54,20 @@ def _assign_first(
     name = labels[-1].field if labels else ""
     if {"startDate", "endDate"} <= {label.field for label in labels}:
         name = "period"
-    stop = value_end(canvas, fields.section, name, connector.stop, limit)
-    words = canvas.value(connector.stop, stop)
-    if name and not _put_date(fields, canvas, name, connector.stop):
-        put_words(fields, canvas, name, connector.stop, stop)
+    begin = limit - len(canvas.text[connector.stop : limit].lstrip())
+    stop = value_end(canvas, fields.section, name, begin, limit)
+    words = canvas.value(begin, stop)
+    if name and not _put_date(fields, canvas, name, begin):
+        put_words(fields, canvas, name, begin, stop)
     canvas.take(connector.begin, stop)
     return None if name else words
+
+
+def _take_end(fields: Fields, canvas: Canvas) -> None:
+    """Take the end that follows a start: "…是2019年开始的，到2021年"."""
+    for token in canvas.message.tokens:
+        if token.when and token.when.role == "end" and canvas.has(token.begin, token.stop):
+            put_when(fields, token.when, token.text)
 
 
 def _put_date(fields: Fields, canvas: Canvas, name: str, begin: int) -> bool:

@@ -12,6 +12,7 @@ from .fields import Fields
 from .labelled import find_labels
 from .message import Message
 from .outline import Outline
+from .placing import place_behind
 from .pointing import other_names, take_mentions, take_ordinals
 from .recognition import Intent, Recognition
 from .sections import (
@@ -39,6 +40,12 @@ def understand_change(message: Message, command: CommandHit, outline: Outline) -
     connector = find_connector(canvas, command)
     limit = connector.begin if connector else _prose_begin(canvas)
     pointed = canvas.until(limit)
+    behind = place_behind(canvas, connector.stop, pointed, outline) if connector else None
+    if behind:
+        begin, mention = behind
+        pointed = canvas.until(mention.stop)
+        pointed.take(limit, mention.begin)
+        canvas.take(begin, len(canvas.text))
     noun, section = _section(pointed, connector, outline)
     if section is None:
         said = Recognition(

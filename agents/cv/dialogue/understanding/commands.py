@@ -39,8 +39,10 @@ def find_command(message: Message) -> CommandHit | None:
     becomes = vocabulary().connectors.becomes.search(text)
     if becomes and not _adds_text(text, becomes.start()):
         return CommandHit(Intent.UPDATE, becomes.start(), becomes.start(), heads=False)
-    asks = first is None or first.intent is Intent.READ
-    for intent in _INSIDE if asks else _INSIDE[:-1]:
+    heads_behind = first.intent if first else Intent.READ
+    for intent in _INSIDE[: None if heads_behind is Intent.READ else -1]:
+        if intent is heads_behind is Intent.UPDATE:
+            continue
         if match := vocabulary().commands[intent].inside.search(text):
             verb = match.span("verb") if match.lastgroup == "verb" else None
             return CommandHit(intent, match.start(), match.end(), heads=False, verb=verb)
@@ -63,7 +65,7 @@ def _adds_text(text: str, stop: int) -> bool:
 @cache
 def _head_pattern(intent: Intent) -> re.Pattern[str]:
     return re.compile(
-        rf"(?:^|(?<=[,;。!?\n]))\s*(?P<verb>{vocabulary().commands[intent].head.pattern})",
+        rf"(?:^|(?<=[,;。!?\n—–])|(?<=\s-))\s*(?P<verb>{vocabulary().commands[intent].head.pattern})",
         re.IGNORECASE,
     )
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from .canvas import Canvas
+from .commands import find_command
 from .confidence import CLEAR
 from .message import Message
 from .outline import Outline
@@ -27,10 +28,18 @@ def understand_correction(message: Message, outline: Outline) -> Recognition | N
 def replacements(canvas: Canvas) -> Iterator[tuple[str, str]]:
     """Yield what a message may say is not so, and what is so instead."""
     for form in vocabulary().grammar.corrections:
-        if match := form.search(canvas.text):
+        match = form.search(canvas.text)
+        if match and not _commands(canvas, *match.span("new")):
             old, new = _value(canvas, *match.span("old")), _value(canvas, *match.span("new"))
-            if old and new and not vocabulary().grammar.copula.search(new):
+            labelled = ":" in new or vocabulary().grammar.copula.search(new)
+            if old and new and not labelled:
                 yield old, new
+
+
+def _commands(canvas: Canvas, begin: int, stop: int) -> bool:
+    """Tell whether words are a command, whose value may read like a correction."""
+    command = find_command(canvas.message)
+    return command is not None and command.heads and begin <= command.begin < stop
 
 
 def _value(canvas: Canvas, begin: int, stop: int) -> str:

@@ -13,7 +13,7 @@ from .fields import Fields, put_words
 from .labelled import Label, find_labels
 from .message import Message
 from .outline import Outline
-from .pointing import take_mentions, take_ordinals
+from .pointing import other_names, take_mentions, take_ordinals
 from .recognition import Intent, Recognition, Target
 from .sections import BY_PRECEDENCE, Noun, find_nouns, mask_mentions
 from .vocabulary import vocabulary
@@ -37,14 +37,39 @@ class _Detail:
 def understand_detail(
     message: Message, command: CommandHit, outline: Outline
 ) -> Recognition | None:
-    """Understand a message that adds to a field of an entry; `None` if it adds an entry."""
+    """Understand a message that adds to a field of an entry; `None` if it adds an entry.
+
+    Nothing to add may be said yet: "给腾讯加个亮点".
+    """
     begin, stop = verb_span(message, command)
     canvas = Canvas(message)
     canvas.take(begin, stop)
-    found = (
-        _understood(message, detail, outline) for detail in _details(canvas, begin, stop, outline)
+    details = _details(canvas, begin, stop, outline)
+    found = (_understood(message, detail, outline) for detail in details)
+    said = next((recognition for recognition in found if recognition), None)
+    return said or _without_value(canvas, outline)
+
+
+def _without_value(canvas: Canvas, outline: Outline) -> Recognition | None:
+    """Understand a message that names an entry and one of its lists, but nothing to add to it."""
+    mentioned = [mention.place.section for mention in outline.mentions(canvas.text)]
+    if not mentioned:
+        return None
+    section, pointed = mentioned[0], canvas.copy()
+    labels = find_labels(mask_mentions(canvas, outline), section)
+    lists = [label for label in labels if field_kind(section, label.field) == "list"]
+    for label in lists:
+        pointed.take(label.begin, label.stop)
+    target = _target(pointed, outline, section)
+    if len(lists) != 1 or other_names(pointed):
+        return None
+    return Recognition(
+        intent=Intent.ADD,
+        section=section,
+        fields=(lists[0].field,),
+        target=target,
+        confidence=CLEAR,
     )
-    return next((recognition for recognition in found if recognition), None)
 
 
 def _understood(message: Message, detail: _Detail, outline: Outline) -> Recognition | None:
@@ -91,7 +116,8 @@ def _details(canvas: Canvas, verb_begin: int, verb_end: int, outline: Outline) -
                 continue
             if label.begin < verb_end:
                 if _leads_to(canvas, label, verb_begin):
-                    yield _Detail(section, label, verb_end, len(canvas.text))
+                    begin = _value_begin(canvas, verb_end)
+                    yield _Detail(section, label, begin, len(canvas.text))
                 continue
             if said := _said_before(visible, verb_begin, verb_end, label):
                 yield _Detail(section, label, *said)
@@ -120,6 +146,13 @@ def _leads_to(canvas: Canvas, label: Label, verb_begin: int) -> bool:
     return label.stop <= verb_begin and not canvas.trimmed(
         label.stop, verb_begin, vocabulary().references.filler
     )
+
+
+def _value_begin(canvas: Canvas, begin: int) -> int:
+    """Return where a value begins behind a verb: "…补上，是ACM"."""
+    rest = canvas.text[begin:].lstrip(" ,:")
+    copula = vocabulary().grammar.copula.match(rest)
+    return len(canvas.text) - len(rest) + copula.end() if copula else begin
 
 
 def _said_before(

@@ -171,6 +171,8 @@ def _put_framed(fields: Fields, name: str, value: str) -> bool:
     elif look and name not in fields.facts.required and not look.fullmatch(value):
         other = look_of(fields, value)
         name = other if other in fields.facts.required else name
+    elif look is None and name in fields.facts.required:
+        name = look_of(fields, value) or name
     return fields.put(name, value)
 
 

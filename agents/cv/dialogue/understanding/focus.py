@@ -49,6 +49,10 @@ class Focus:
             *(
                 match.span()
                 for match in references.this.finditer(text)
-                if nouns.match(text[match.end() :].lstrip())
+                if nouns.match(text, _after_spaces(text, match.end()))
             ),
         ]
+
+
+def _after_spaces(text: str, begin: int) -> int:
+    return begin + len(text[begin:]) - len(text[begin:].lstrip())

@@ -9,7 +9,7 @@ from itertools import zip_longest
 from mcp_tools.resume import Section
 
 from .canvas import Canvas
-from .tokens import token_pattern
+from .tokens import Token, token_pattern
 from .vocabulary import section_facts, vocabulary
 from .words import DELIMITERS, TAKEN
 
@@ -105,7 +105,8 @@ def _follow_dates(canvas: Canvas, labels: list[Label]) -> bool:
 def value_end(canvas: Canvas, section: Section, field: str, begin: int, limit: int) -> int:
     """Return where a value ends: at a delimiter, for prose at the end of the sentence."""
     begin += len(canvas.text[begin:limit]) - len(canvas.text[begin:limit].lstrip())
-    token = canvas.message.token_at(begin)
+    token = _date_behind(canvas, begin, limit) if is_dated(field) else None
+    token = token or canvas.message.token_at(begin)
     if token and (is_dated(field) or token.kind in ("email", "phone", "url")):
         return token.stop
     end = _prose_end() if _is_long(section, field) else _words_end(field)
@@ -113,6 +114,14 @@ def value_end(canvas: Canvas, section: Section, field: str, begin: int, limit: i
     stop = match.start() if match else limit
     link = vocabulary().grammar.links.search(canvas.text, begin, stop)
     return link.start() if link else stop
+
+
+def _date_behind(canvas: Canvas, begin: int, limit: int) -> Token | None:
+    """Return the date that follows behind nothing but filler: "the dates: it ran from …"."""
+    dates = (token for token in canvas.message.tokens_in(begin, limit) if token.when)
+    token = next(dates, None)
+    filler = vocabulary().references.filler
+    return token if token and canvas.trimmed(begin, token.begin, filler) is None else None
 
 
 @cache

@@ -10,6 +10,9 @@ from .canvas import Canvas
 from .vocabulary import section_facts, vocabulary
 from .words import DELIMITERS, TAKEN
 
+_OTHER_NAME = re.compile(r"(?<![A-Za-z])[A-Z][a-z]{2,}")
+"""A word of a name that goes on: "French Creole"."""
+
 
 @dataclass(frozen=True, slots=True)
 class _Item:
@@ -103,6 +106,8 @@ def _known_name(text: str, section: Section) -> _Item | None:
     fluency = vocabulary().sections[section].looks.get("fluency")
     said = fluency.search(rest) if fluency else None
     best = grade or said
+    if _OTHER_NAME.search(rest.replace(best[0], "") if best else rest):
+        return None
     before = text[: match.start()]
     said_before = best is not None and best[0] in before
     return _Item(match[0], grade=best[0].strip(" ()") if best else None, spreads=said_before)

@@ -13,6 +13,7 @@ from .outline import Mention, Outline
 from .pointing import other_names, take_mentions, take_ordinals
 from .recognition import Intent, Recognition, Target
 from .sections import Noun, find_nouns, labelled_section, main_noun, mask_mentions
+from .taking import take_remarks, understand_taking
 from .vocabulary import section_facts, vocabulary
 
 _BRIEF = 10
@@ -24,11 +25,16 @@ def understand_lookup(message: Message, command: CommandHit, outline: Outline) -
     canvas = Canvas(message)
     if command.verb:
         canvas.take(*command.verb)
+    if command.intent is Intent.DELETE:
+        take_remarks(canvas, outline)
+    if taking := understand_taking(canvas, command, outline):
+        return taking
     if command.heads:
         mentions = [m for m in outline.mentions(canvas.text) if m.begin >= command.stop]
     else:
         mentions = outline.mentions(canvas.text)
-    section, fields = _take_question(canvas) if command.intent is Intent.READ else (None, ())
+    asks = command.intent is Intent.READ
+    section, fields = _take_question(canvas, outline) if asks else (None, ())
     if command.heads:
         canvas.take(command.begin, command.stop)
     whole = vocabulary().references.whole.search(message.raw)
@@ -54,6 +60,8 @@ def understand_lookup(message: Message, command: CommandHit, outline: Outline) -
     asks_briefly = command.heads or len(message.text.strip()) <= _BRIEF
     if command.intent is Intent.READ and asks_briefly and not (section or whole or target):
         section = outline.focus.section if outline.focus else None
+    if target.beside and outline.focus:
+        section = section or outline.focus.section
     if section and not (noun or mentions):
         section = _better_section(section, fields, target, outline)
     confidence = _confidence(command, section, target, whole=whole is not None)
@@ -68,10 +76,11 @@ def understand_lookup(message: Message, command: CommandHit, outline: Outline) -
     )
 
 
-def _take_question(canvas: Canvas) -> tuple[Section | None, tuple[str, ...]]:
+def _take_question(canvas: Canvas, outline: Outline) -> tuple[Section | None, tuple[str, ...]]:
     """Take a question like "where do I live" or "我叫什么"; return what it asks for."""
+    text = mask_mentions(canvas, outline).text
     for section, words in vocabulary().sections.items():
-        if asked := next(words.asks.find(canvas.text), None):
+        if asked := next(words.asks.find(text), None):
             canvas.take(asked.begin, asked.stop)
             return section, () if asked.field == "all" else (asked.field,)
     return None, ()
@@ -164,5 +173,6 @@ def _confidence(
         return CERTAIN if command.heads else CLEAR
     if whole:
         return CLEAR
-    pointed = bool(target) and (command.intent is Intent.DELETE or bool(target.ordinals))
+    placed = bool(target.ordinals or target.beside)
+    pointed = bool(target) and (command.intent is Intent.DELETE or placed)
     return LIKELY if pointed else NOTHING

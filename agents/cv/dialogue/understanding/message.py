@@ -28,7 +28,7 @@ _FORMS: tuple[tuple[TokenKind, re.Pattern[str]], ...] = (
         "phone",
         re.compile(
             r"(?<![\d.\w])(?:\+\d[\d() -]{6,}\d|(?:86[- ]?)?1[3-9]\d[- ]?\d{4}[- ]?\d{4}"
-            r"|\(?\d{3}\)?[- .]\d{3}[- .]\d{4}|\d{3}-\d{4}|0\d{2,3}-?\d{7,8})(?![\d-])",
+            r"|\(?\d{3}\)?[- .]\d{3}[- .]\d{4}|\d{3}-\d{4}|0\d{2,4}[- ]?\d{6,8})(?![\d-])",
             re.ASCII,
         ),
     ),
@@ -36,7 +36,7 @@ _FORMS: tuple[tuple[TokenKind, re.Pattern[str]], ...] = (
         "quote",
         re.compile(
             r"《[^》\n]+》|「[^」\n]+」|『[^』\n]+』|“[^”\n]+”|‘[^’\n]+’|\"[^\"\n]+\""
-            r"|(?<!\w)'[^'\n]+'(?!\w)|`[^`\n]+`"
+            r"|(?<![A-Za-z\d])'[^'\n]+'(?![A-Za-z\d])|`[^`\n]+`"
         ),
     ),
 )
@@ -82,16 +82,16 @@ class Message:
         return trimmed
 
 
-def prepare(raw: str, *, today: date) -> Message:
-    """Make a message ready."""
+def prepare(raw: str, *, today: date, year: str | None = None) -> Message:
+    """Make a message ready; `year` was spoken of last."""
     raw = corrected(raw)
     plain = _STOP.sub("。", raw.translate(_FULL_WIDTH))
-    tokens = _find_tokens(raw, plain, today=today)
+    tokens = _find_tokens(raw, plain, today=today, year=year)
     text = vocabulary().noise.sub(lambda match: " " * len(match[0]), mask(plain, tokens))
     return Message(raw=raw, text=text, tokens=tokens, language=language_of(mask(plain, tokens)))
 
 
-def _find_tokens(raw: str, text: str, *, today: date) -> tuple[Token, ...]:
+def _find_tokens(raw: str, text: str, *, today: date, year: str | None) -> tuple[Token, ...]:
     tokens: list[Token] = []
     rest = text
     for kind, form in _FORMS:
@@ -100,7 +100,7 @@ def _find_tokens(raw: str, text: str, *, today: date) -> tuple[Token, ...]:
             inner = said[1:-1] if kind == "quote" else said
             tokens.append(Token(kind, match.start(), match.end(), inner.strip()))
             rest = rest[: match.start()] + FILL * len(match[0]) + rest[match.end() :]
-    for when in find_whens(rest, today=today):
+    for when in find_whens(rest, today=today, year=year):
         said = text[when.begin : when.stop].strip()
         tokens.append(Token("span" if when.is_span else "date", when.begin, when.stop, said, when))
     return tuple(sorted(tokens, key=lambda token: token.begin))

@@ -11,6 +11,7 @@ from mcp_tools.resume import SECTIONS, Resume, Section, title_field
 from .focus import Focus
 from .vocabulary import aliases
 
+_DATES = ("startDate", "date", "releaseDate", "endDate")
 _MIN_MENTION = 2
 """Shorter titles are not looked for inside sentences."""
 
@@ -36,11 +37,13 @@ class Mention:
 class Outline:
     """For every section the texts of each entry, its title first ("" when it has none).
 
-    `focus` is what the conversation is about; its entry is known by "it" and "that one" as well.
+    `focus` is what the conversation is about; its entry is known by "it" and "that one" as well,
+    and `year` is that of its date.
     """
 
     entries: Mapping[Section, tuple[tuple[str, ...], ...]] = field(default_factory=dict)
     focus: Focus | None = None
+    year: str | None = None
 
     @classmethod
     def of(cls, resume: Resume, focus: Focus | None = None) -> "Outline":
@@ -52,7 +55,8 @@ class Outline:
             if isinstance(found := document.get(section), list)
         }
         there = focus and (focus.index or 0) < max(1, len(entries.get(focus.section, ())))
-        return cls(entries, focus if there else None)
+        focus = focus if there else None
+        return cls(entries, focus, _year(resume, focus) if focus else None)
 
     @property
     def focused(self) -> Place | None:
@@ -115,6 +119,14 @@ class Outline:
         """Return the section in which the names fit entries; `None` if there are several."""
         found = {place.section for name in names for place in self.find(name)}
         return found.pop() if len(found) == 1 else None
+
+
+def _year(resume: Resume, focus: Focus) -> str | None:
+    """Return the year of the date in focus, or of the first one of the entry in focus."""
+    entries = resume.entries(focus.section) if focus.index is not None else ()
+    entry = entries[focus.index] if focus.index is not None and entries else {}
+    dates = (entry.get(name) for name in (focus.field or "", *_DATES))
+    return next((date[:4] for date in dates if isinstance(date, str) and date[:4].isdigit()), None)
 
 
 @lru_cache(maxsize=1024)

@@ -22,7 +22,11 @@ def one_change_each(message: Message, command: CommandHit | None, outline: Outli
     canvas = Canvas(message)
     if command.heads:
         canvas.take(command.begin, command.stop)
-    return _respectively(canvas, command, outline) or _by_entry(canvas, command, outline)
+    return (
+        _respectively(canvas, command, outline)
+        or _fact_first(canvas, command, outline)
+        or _by_entry(canvas, command, outline)
+    )
 
 
 def _respectively(canvas: Canvas, command: CommandHit, outline: Outline) -> list[str]:
@@ -52,6 +56,23 @@ def _respectively(canvas: Canvas, command: CommandHit, outline: Outline) -> list
         f"{message.raw[slice(*value)]}"
         for subject, ending, value in zip(subjects, endings, values, strict=True)
     ]
+
+
+def _fact_first(canvas: Canvas, command: CommandHit, outline: Outline) -> list[str]:
+    """Split where a change of a field follows a fact: "PMP是2020年考的，机构改成PMI"."""
+    message = canvas.message
+    connector = vocabulary().connectors.becomes.search(canvas.text)
+    if connector is None or command.heads:
+        return []
+    labels = [label for found in labels_by_section(canvas).values() for label in found]
+    begins = (label.begin for label in labels if label.begin < connector.start())
+    start = max((_clause_begin(canvas, 0, begin) for begin in begins), default=0)
+    mentions = outline.mentions(canvas.text)
+    named = [mention for mention in mentions if mention.begin < connector.start()]
+    about_one = bool(named) and all(mention.stop <= start for mention in named)
+    if not about_one or not _says_new(canvas, 0, start):
+        return []
+    return [message.raw[:start], message.raw[start:]]
 
 
 def _by_entry(canvas: Canvas, command: CommandHit, outline: Outline) -> list[str]:

@@ -1,6 +1,7 @@
 """Understanding which of some numbered choices a message picks."""
 
 from collections.abc import Collection
+from dataclasses import replace
 from datetime import date
 
 from mcp_tools.resume import Section
@@ -9,8 +10,9 @@ from .canvas import Canvas
 from .changes import find_connector
 from .commands import find_command
 from .listed import split_list
-from .message import prepare
-from .pointing import ordinal_only, other_names, take_ordinals
+from .message import Message, prepare
+from .outline import Outline
+from .pointing import ordinal_only, other_names, take_mentions, take_ordinals
 from .recognition import Intent, Target
 from .sections import find_nouns
 from .signals import find_signal
@@ -20,7 +22,7 @@ _LONGEST = 40
 
 
 def understand_pick(
-    text: str, *, intent: Intent, sections: Collection[Section], today: date
+    text: str, *, intent: Intent, outline: Outline, sections: Collection[Section], today: date
 ) -> Target | None:
     """Return what a message picks: "2", "第二个", "the Google one", "all"; `None` if nothing.
 
@@ -34,14 +36,13 @@ def understand_pick(
     numbers = [ordinal_only(part) for part in split_list(message.text)]
     if numbers and None not in numbers:
         return Target(ordinals=tuple(number for number in numbers if number is not None))
-    command = find_command(message)
     if find_signal(message):
         return None
+    message = _without_correction(message)
+    command = find_command(message)
     if len(text) > _LONGEST or (command and command.intent is not intent):
         return None
     canvas = Canvas(message)
-    if correction := vocabulary().connectors.correction.match(canvas.text):
-        canvas.take(*correction.span())
     if command and intent is Intent.UPDATE and find_connector(canvas, command):
         return None
     if command:
@@ -52,6 +53,14 @@ def understand_pick(
         return None
     for noun in nouns:
         canvas.take(noun.begin, noun.stop)
-    names = other_names(canvas)
-    picked = Target(ordinals=target.ordinals, every=target.every, names=names)
+    names = [name for section in sections for name in take_mentions(canvas, outline.only(section))]
+    names += [name for name in other_names(canvas) if name not in names]
+    picked = Target(ordinals=target.ordinals, every=target.every, names=tuple(names))
     return picked or None
+
+
+def _without_correction(message: Message) -> Message:
+    """Return a message with "no, it is" and the like blanked where it begins."""
+    correction = vocabulary().connectors.correction.match(message.text)
+    stop = correction.end() if correction else 0
+    return replace(message, text=" " * stop + message.text[stop:])

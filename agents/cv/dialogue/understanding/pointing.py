@@ -3,21 +3,27 @@
 import re
 
 from .canvas import Canvas
+from .counting import number_of
 from .listed import split_list
 from .outline import Outline
-from .recognition import Target
+from .recognition import Beside, Target
 from .vocabulary import vocabulary
+
+_BESIDE: dict[str, Beside] = {"before": "before", "after": "after", "other": "other"}
 
 
 def take_ordinals(canvas: Canvas) -> Target:
     """Take the words that point by number or place from a canvas."""
     ordinals: list[int] = []
     by_time: set[str] = set()
+    beside: Beside | None = None
     for form in vocabulary().references.ordinal:
         for match in list(form.finditer(canvas.text)):
             kind = match.lastgroup or "last"
             if kind in ("newest", "oldest"):
                 by_time.add(kind)
+            elif kind in _BESIDE:
+                beside = _BESIDE[kind]
             elif kind in ("firsts", "lasts"):
                 count = number_of(match[kind])
                 ordinals += range(count) if kind == "firsts" else range(-count, 0)
@@ -32,6 +38,7 @@ def take_ordinals(canvas: Canvas) -> Target:
         newest="newest" in by_time,
         oldest="oldest" in by_time,
         every=every is not None,
+        beside=beside,
     )
 
 
@@ -80,16 +87,3 @@ def _index(kind: str, words: str) -> int:
         return 0
     number = number_of(words)
     return -number if kind == "back" else number - 1
-
-
-def number_of(words: str) -> int:
-    """Return the number that some words write: "12", "third", "二十"; 0 for others."""
-    folded = words.strip().lower()
-    digits = re.match(r"\d+", folded)
-    if digits:
-        return int(digits[0])
-    numbers = vocabulary().grammar.numbers
-    if folded in numbers:
-        return numbers[folded]
-    tens, _, ones = folded.partition("十")
-    return numbers.get(tens, "十" in folded) * 10 + numbers.get(ones, 0)

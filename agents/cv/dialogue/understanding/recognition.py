@@ -7,6 +7,7 @@ from typing import Literal
 from mcp_tools.resume import JsonObject, Language, Section
 
 Signal = Literal["cancel", "swap", "later", "go_on", "none", "unsure", "greeting", "thanks", "help"]
+Beside = Literal["before", "after", "other"]
 ALL_STEPS = 1000
 """More edits than can be taken back."""
 
@@ -27,8 +28,8 @@ class Target:
     """Which entries are meant.
 
     `ordinals` count from 0, or from the end with -1 for the last; `names` are words of the entries;
-    `newest` is the current or most recent one, `oldest` the earliest;
-    with `rest` all the others are meant.
+    `newest` is the current or most recent one, `oldest` the earliest; `beside` is one next to that
+    in focus, or the only other one; with `rest` all the others are meant.
     """
 
     ordinals: tuple[int, ...] = ()
@@ -37,9 +38,11 @@ class Target:
     oldest: bool = False
     every: bool = False
     rest: bool = False
+    beside: Beside | None = None
 
     def __bool__(self) -> bool:
-        return bool(self.ordinals or self.names or self.newest or self.oldest or self.every)
+        by_place = self.ordinals or self.newest or self.oldest or self.beside
+        return bool(by_place or self.names or self.every)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,9 +52,10 @@ class Recognition:
     `data` holds the fields of the first entry, `others` further entries of a list ("Python, Go");
     an `endDate` of `None` means "until now". `fields` are the fields that a READ or DELETE asks
     for, or the list field that an ADD extends. `value` is a new value whose field is not named, in
-    place of `target.names`. `problems` are dates that cannot be read. `answers` says that the
-    message fills in what was asked, `corrects` that it replaces what was said before. `steps` are
-    the edits to take back. `language` is `None` when the message could be either.
+    place of `target.names`, or in a DELETE one that an entry loses. `problems` are dates that
+    cannot be read. `answers` says that the message fills in what was asked, `corrects` that it
+    replaces what was said before. `steps` are the edits to take back. `language` is `None` when
+    the message could be either.
     """
 
     intent: Intent = Intent.UNKNOWN
@@ -83,3 +87,9 @@ class Asked:
     fields: tuple[str, ...]
     known: JsonObject = field(default_factory=dict)
     latest: tuple[str, ...] = ()
+
+    @property
+    def year(self) -> str | None:
+        """The year in which the entry starts, if it is known."""
+        start = self.known.get("startDate")
+        return start[:4] if isinstance(start, str) else None

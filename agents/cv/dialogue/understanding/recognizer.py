@@ -12,7 +12,7 @@ from .additions import (
     understand_statement,
     understand_unknown,
 )
-from .amending import understand_amendment, understand_more, understand_value
+from .amending import names_another, understand_amendment, understand_more, understand_value
 from .answers import answers, understand_answer
 from .canvas import Canvas
 from .changes import understand_change
@@ -24,6 +24,7 @@ from .labelled import find_labelled
 from .lookups import understand_lookup
 from .message import Message, prepare
 from .outline import Outline
+from .perspective import in_first_person
 from .profiles import understand_profile
 from .recognition import Asked, Intent, Recognition
 from .signals import find_signal, steps_back, without_opening
@@ -55,8 +56,10 @@ class IntentRecognizer:
         for last, `section` where something is to be added, `today` what "last year" is. With
         `awaits_value` the message may be a new value for the field in focus.
         """
-        message = prepare(text, today=today)
         outline = outline or Outline()
+        year = asked.year if asked else outline.year
+        said = text if awaits_value else in_first_person(text)
+        message = prepare(said, today=today, year=year)
         found = understand_value(message, outline) if awaits_value else None
         found = found or self._understood(message, outline, asked, section)
         return replace(
@@ -77,7 +80,8 @@ class IntentRecognizer:
             answer = understand_answer(message, command, asked)
             if answer:
                 return answer
-        if command is None and (meant := understand_restart(message, outline)):
+        restarts = command is None or (command.intent is Intent.UPDATE and not command.heads)
+        if restarts and (meant := understand_restart(message, outline)):
             return meant
         if corrected := _corrected(message, outline):
             return corrected
@@ -91,6 +95,8 @@ class IntentRecognizer:
             return _without_command(message, outline)
         message = without_opening(message)
         match command.intent:
+            case Intent.ADD if more := _more_of_entry(message, command, outline):
+                return more
             case Intent.ADD:
                 said = without_command_behind(message, command)
                 stated = _without_command(said, outline) if said else None
@@ -109,9 +115,19 @@ def _corrected(message: Message, outline: Outline) -> Recognition | None:
     if found is None:
         return None
     old = found.target.names[0]
-    if outline.focused and outline.focused in outline.find(old):
-        return replace(found, section=outline.focused.section)
+    focused = outline.focused
+    if focused and focused in outline.only(focused.section).find(old):
+        return replace(found, section=focused.section)
     return found if outline.is_title(old) else None
+
+
+def _more_of_entry(message: Message, command: CommandHit, outline: Outline) -> Recognition | None:
+    """Understand "add https://… to that entry": what the words themselves say about it."""
+    back = outline.focus.mentions(message.text) if outline.focus else []
+    if not (back and command.heads) or back[-1][0] < command.stop:
+        return None
+    blank = " " * command.stop
+    return understand_more(replace(message, text=blank + message.text[command.stop :]), outline)
 
 
 def _more_of(outline: Outline) -> Section | None:
@@ -140,7 +156,7 @@ def _without_command(message: Message, outline: Outline) -> Recognition:
         if changed.section == "basics" and changed.data:
             return changed
     more = understand_more(message, outline)
-    if more and not outline.mentions(message.text):
+    if more and not names_another(message, outline):
         return more
     if form := understand_form(message, outline):
         return form
@@ -159,7 +175,8 @@ def _without_command(message: Message, outline: Outline) -> Recognition:
         return listed
     if changed.data:
         return understand_unknown(message, changed, outline) or changed
-    looked = understand_lookup(message, replace(start, intent=Intent.READ), outline)
+    asking = replace(start, intent=Intent.READ)
+    looked = understand_lookup(without_opening(message), asking, outline)
     if looked.section and not looked.target.names:
         return replace(looked, confidence=LIKELY)
     if more := more or understand_contact(message, outline):

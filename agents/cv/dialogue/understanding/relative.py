@@ -12,6 +12,8 @@ from .vocabulary import vocabulary
 _ENDINGS = ("uary", "ruary", "ch", "il", "", "e", "y", "ust", "t|t?ember", "ober", "ember", "ember")
 MONTH_WORD = "|".join(f"{name}(?:{ending})?" for name, ending in zip(MONTHS, _ENDINGS, strict=True))
 """An English month, in full or not."""
+HAN_MONTH = "十[一二]?|[一二三四五六七八九]"
+"""The number of a month in Chinese."""
 _YEARS_AHEAD = 10
 """A year of two digits is at most so far in the future; others are of the last century."""
 _SHORT_YEAR = re.compile(

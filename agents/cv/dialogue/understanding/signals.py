@@ -4,9 +4,9 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from .counting import number_of
 from .focus import Focus
 from .message import Message
-from .pointing import number_of
 from .recognition import ALL_STEPS, Intent, Signal
 from .vocabulary import vocabulary
 

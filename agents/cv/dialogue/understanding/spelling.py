@@ -12,7 +12,7 @@ from .vocabulary import vocabulary
 
 _PARTS = re.compile(
     r"\"[^\"\n]*\"|“[^”\n]*”|「[^」\n]*」|《[^》\n]*》|(?<!\w)'[^'\n]+'(?!\w)|[^\s,;]*[@/\d_#]\S*"
-    r"|(?P<word>(?<![\w'’.-])(?:[A-Za-z][a-z]+|[A-Z]{5,})(?![\w-]|['’.]\w))"
+    r"|(?P<word>(?<![\w'’.-])(?:[A-Za-z][a-z]+|[A-Z]{5,})(?![A-Za-z\d_-]|['’.]\w))"
 )
 _CURLY = re.compile(r"(?<=[A-Za-z])’(?=[A-Za-z])")
 _TWO_EDITS_FROM = 9

@@ -21,8 +21,10 @@ LANGUAGES: tuple[Language, ...] = ("zh", "en")
 
 _SENTENCE_FORMS = (
     *("frames", "states", "creative", "spoken", "joiners", "lead_ins", "grades"),
-    *("introduces", "copula", "links", "original", "joint", "graded_lead", "graded_name"),
-    *("denied", "section_after", "corrections", "next_clause"),
+    *("introduces", "copula", "links", "original", "joint"),
+    *("graded", "graded_lead", "graded_name"),
+    *("denied", "section_after", "corrections", "next_clause", "remarks"),
+    *("taken_from",),
     *("promoted", "more", "learnt", "glued"),
 )
 """Keys whose patterns say themselves where words begin and end."""

@@ -2,23 +2,15 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import date
 
 from mcp_tools.resume import DATE_PATTERN, InvalidDateError, iso_date
 
+from .months import Piece, in_same_year, lone_months, with_year
 from .relative import MONTH_WORD, month_number, relative_dates
 from .tokens import Role, When
 from .vocabulary import vocabulary
-
-
-@dataclass(frozen=True, slots=True)
-class _Piece:
-    begin: int
-    stop: int
-    iso: str | None
-    partial: bool = False
-
 
 _AHEAD = 10
 """Years from now; what lies further ahead was in the last century."""
@@ -26,12 +18,6 @@ _DATE = re.compile(DATE_PATTERN, re.IGNORECASE)
 _SHORT_YEARS = re.compile(
     r"(?<!\d)((?:19|20)\d\d)\s*(?:-|–|—|~|到|至)\s*(\d\d)(?:年)?(?![\d./月-])"
 )
-_MONTH = re.compile(
-    rf"(?<!\d)(?:(?<!年)|(?<=[同当]年))(?P<number>\d{{1,2}})月份?|(?<![a-z])(?P<word>{MONTH_WORD})\.?(?![a-z])",
-    re.IGNORECASE,
-)
-
-
 _DOTTED = re.compile(
     r"(?<![\d.])(?P<year>\d\d)\.(?P<month>1[0-2]|0?[1-9])(?![\d.])"
     r"(?:(?<=[到至~\-–—]\d{2}\.\d)|(?<=[到至~\-–—]\d{2}\.\d{2})|(?=\s*(?:到|至|起|开始|[-–—~])))"
@@ -41,12 +27,15 @@ _MONTH_FIRST = re.compile(r"(?<![\d.-])(?P<month>\d{1,2})[.-](?P<year>(?:19|20)\
 _MONTH_BEFORE = re.compile(rf"(?<![a-z])(?P<word>{MONTH_WORD})\.?(?: of)? $", re.IGNORECASE)
 
 
-def find_whens(text: str, *, today: date) -> list[When]:
-    """Return what a text says about time, in order; `today` gives relative years a meaning."""
+def find_whens(text: str, *, today: date, year: str | None = None) -> list[When]:
+    """Return what a text says about time, in order.
+
+    `today` gives relative years a meaning, and `year`, which was spoken of last, lone months.
+    """
     found = list(_short_year_spans(text))
     covered = [(when.begin, when.stop) for when in found]
     pieces = [piece for piece in _pieces(text, today) if not _inside(piece, covered)]
-    pieces = [_with_year(text, piece, today) for piece in _in_same_year(text, pieces)]
+    pieces = [with_year(text, piece, today) for piece in in_same_year(text, pieces, year)]
     found += _joined(text, pieces)
     return sorted((_with_context(text, when) for when in found), key=lambda when: when.begin)
 
@@ -59,14 +48,14 @@ def _short_year_spans(text: str) -> Iterator[When]:
             yield When(match.start(), match.end(), start=match[1], end=str(century + second))
 
 
-def _pieces(text: str, today: date) -> Iterator[_Piece]:
+def _pieces(text: str, today: date) -> Iterator[Piece]:
     """Yield single dates, and months without a year as partial pieces."""
     end = 0
     candidates = [
-        *(_Piece(match.start(), match.end(), _absolute(match)) for match in _DATE.finditer(text)),
+        *(Piece(match.start(), match.end(), _absolute(match)) for match in _DATE.finditer(text)),
         *(_month_first(match) for match in _MONTH_FIRST.finditer(text)),
         *(_dotted(match, today) for match in _DOTTED.finditer(text)),
-        *(_Piece(*found) for found in relative_dates(text, today=today)),
+        *(Piece(*found) for found in relative_dates(text, today=today)),
     ]
     full = sorted(candidates, key=lambda piece: (piece.begin, -piece.stop))
     full = [_with_month(text, piece) for piece in full]
@@ -75,32 +64,16 @@ def _pieces(text: str, today: date) -> Iterator[_Piece]:
         if piece.begin >= end:
             yield piece
             end = piece.stop
-    for match in _MONTH.finditer(text):
-        piece = _Piece(match.start(), match.end(), _month_number(match), partial=True)
-        if not _inside(piece, spans):
-            yield piece
+    yield from (piece for piece in lone_months(text) if not _inside(piece, spans))
 
 
-def _in_same_year(text: str, pieces: list[_Piece]) -> Iterator[_Piece]:
-    """Give a month that is said to be in the same year the year of the date before it."""
-    year: str | None = None
-    for piece in sorted(pieces, key=lambda piece: piece.begin):
-        said = vocabulary().time.same_year_before.search(text[: piece.begin])
-        if said and piece.partial and piece.iso and year:
-            yield _Piece(said.start(), piece.stop, f"{year}-{piece.iso}")
-            continue
-        if piece.iso and not piece.partial:
-            year = piece.iso[:4]
-        yield piece
-
-
-def _with_month(text: str, year: _Piece) -> _Piece:
+def _with_month(text: str, year: Piece) -> Piece:
     """Take in the month before "last year" and the like."""
     month = _MONTH_BEFORE.search(text, 0, year.begin)
     if month is None or year.iso is None or len(year.iso) > 4:
         return year
     number = month_number(month["word"])
-    return _Piece(month.start(), year.stop, f"{year.iso}-{number:02d}")
+    return Piece(month.start(), year.stop, f"{year.iso}-{number:02d}")
 
 
 def _absolute(match: re.Match[str]) -> str | None:
@@ -110,32 +83,25 @@ def _absolute(match: re.Match[str]) -> str | None:
         return None
 
 
-def _month_first(match: re.Match[str]) -> _Piece:
+def _month_first(match: re.Match[str]) -> Piece:
     """Read "03.2019"."""
     month = int(match["month"])
     iso = f"{match['year']}-{month:02d}" if 1 <= month <= 12 else None
-    return _Piece(match.start(), match.end(), iso)
+    return Piece(match.start(), match.end(), iso)
 
 
-def _dotted(match: re.Match[str], today: date) -> _Piece:
+def _dotted(match: re.Match[str], today: date) -> Piece:
     """Read "21.7": the year lies in this century unless it would be far ahead."""
     year = today.year // 100 * 100 + int(match["year"])
     year -= 100 if year > today.year + _AHEAD else 0
-    return _Piece(match.start(), match.end(), f"{year}-{int(match['month']):02d}")
+    return Piece(match.start(), match.end(), f"{year}-{int(match['month']):02d}")
 
 
-def _month_number(match: re.Match[str]) -> str | None:
-    if match["word"]:
-        return f"{month_number(match['word']):02d}"
-    number = int(match["number"])
-    return f"{number:02d}" if 1 <= number <= 12 else None
-
-
-def _inside(piece: _Piece, spans: list[tuple[int, int]]) -> bool:
+def _inside(piece: Piece, spans: list[tuple[int, int]]) -> bool:
     return any(begin < piece.stop and piece.begin < stop for begin, stop in spans)
 
 
-def _joined(text: str, pieces: list[_Piece]) -> Iterator[When]:
+def _joined(text: str, pieces: list[Piece]) -> Iterator[When]:
     """Join neighbours that a "to" connects; drop months that no neighbour gives a year."""
     words = vocabulary().time
     pending = sorted(pieces, key=lambda piece: piece.begin)
@@ -152,22 +118,7 @@ def _joined(text: str, pieces: list[_Piece]) -> Iterator[When]:
             yield _point(first)
 
 
-def _with_year(text: str, piece: _Piece, today: date) -> _Piece:
-    """Give "since March" the year in which that month was last, unless a neighbour gives one."""
-    words = vocabulary().time
-    before, after = text[: piece.begin], text[piece.stop :]
-    led = any(
-        words_before.search(before)
-        for words_before in (words.since_before, words.from_before, words.at_before)
-    )
-    alone = not re.match(r"\s*(?:to|until|till|through|and|-|–|—|~|/|,|\d)", after)
-    if not (piece.partial and piece.iso and led and alone and text[piece.begin].isalpha()):
-        return piece
-    year = today.year - (int(piece.iso) > today.month)
-    return _Piece(piece.begin, piece.stop, f"{year}-{piece.iso}")
-
-
-def _span(first: _Piece, second: _Piece) -> When | None:
+def _span(first: Piece, second: Piece) -> When | None:
     if first.partial and second.partial:
         return None
     start, end = first.iso, second.iso
@@ -180,7 +131,7 @@ def _span(first: _Piece, second: _Piece) -> When | None:
     )
 
 
-def _point(piece: _Piece) -> When:
+def _point(piece: Piece) -> When:
     return When(piece.begin, piece.stop, point=piece.iso, invalid=piece.iso is None)
 
 
@@ -207,7 +158,7 @@ def _with_context(text: str, when: When) -> When:
         stop += match.end()
     if when.point is None:
         return replace(when, begin=begin, stop=stop)
-    clause = (_clause_end(before), _clause_start(text[stop:]))
+    clause = (_clause_end(text[:begin]) or _clause_before(text[:begin]), _clause_start(text[stop:]))
     return replace(when, begin=begin, stop=stop, role=role or _role(*clause))
 
 
@@ -225,6 +176,13 @@ def _role(before: str, after: str) -> Role | None:
 
 def _clause_end(text: str) -> str:
     return re.split(r"[,;。，；\n]", text)[-1]
+
+
+def _clause_before(text: str) -> str:
+    """Return the clause before the last one, if it has no date itself: "离职了，上个月"."""
+    clauses = re.split(r"[,;。，；\n]", text)
+    before = clauses[-2] if len(clauses) > 1 else ""
+    return "" if re.search(r"[\d年月]", before) else before
 
 
 def _clause_start(text: str) -> str:

@@ -83,7 +83,8 @@ class TimeWords(Part):
     """What stands around dates; the `_before` words end right before one.
 
     `years` and `months` are dates that many back, the `_ago` words begin with how many;
-    `same_year_before` a month is in the year that was spoken of last.
+    `same_year_before` or `same_year_after` a month is in the year that was spoken of last, and so
+    is one that stands alone between `month_before` and `month_after`, or behind `meant_before`.
     """
 
     to: Words
@@ -93,7 +94,12 @@ class TimeWords(Part):
     from_before: Words
     until_before: Words
     at_before: Words
+    same_year: Words = NOTHING
     same_year_before: Words = NOTHING
+    same_year_after: Words = NOTHING
+    month_before: Words = NOTHING
+    month_after: Words = NOTHING
+    meant_before: Words = NOTHING
     after: Words
     started: Words
     ended: Words
@@ -116,13 +122,17 @@ class Spelling(Part):
     """Words that are recognised when they are misspelt; `unrelated` ones only look like them.
 
     `shortened` words are what some people write for others, `mistyped` what slips in for a word
-    of a language that is not written in letters.
+    of a language that is not written in letters. `third_person` are the verbs of which `persons`
+    are the subject, and what the person of the resume would say; `auxiliaries` begin questions.
     """
 
     known: WordSet = frozenset()
     unrelated: WordSet = frozenset()
     shortened: Mapping[str, str] = {}
     mistyped: Mapping[str, str] = {}
+    persons: tuple[str, ...] = ()
+    third_person: Mapping[str, str] = {}
+    auxiliaries: Mapping[str, str] = {}
 
 
 class AccountWords(Part):
