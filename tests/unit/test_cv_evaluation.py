@@ -14,8 +14,8 @@ from tests.unit.cv_evaluation.measure import Case, measured, share, table
 from tests.unit.cv_evaluation.notation import Half, Message, load_set
 from tests.unit.cv_evaluation.talk import Talk
 
-FLOORS: Mapping[Half, float] = MappingProxyType({"learned": 0.97, "unseen": 0.88})
-"""What must not be lost again. The goal for the unseen half is 0.92; nothing is tuned on it."""
+FLOORS: Mapping[Half, float] = MappingProxyType({"learned": 0.97, "unseen": 0.92})
+"""What must not be lost again, in either language; nothing is tuned on the unseen half."""
 SETS = [load_set(path) for path in sorted(Path(__file__).parent.glob("cv_evaluation/*.yaml"))]
 LANGUAGES: tuple[Language, ...] = ("zh", "en")
 HALVES = sorted({labelled.half for labelled in SETS})
