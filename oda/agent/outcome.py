@@ -9,6 +9,9 @@ from google.adk.events import Event
 from oda.agent.notices import CANCELLED, is_final_notice
 from oda.agent.resume import answer_of
 
+INPUT = "adk_request_input"
+"""What the call is named by which a node of a graph asks a person."""
+
 Outcome = Literal["succeeded", "failed", "cancelled", "waiting_input"]
 
 

@@ -8,13 +8,14 @@ from typing import Any
 
 from rich.console import Console
 
+from oda.agent.outcome import INPUT
 from oda.cli.conversation import Conversation, Ended, open_conversation
 from oda.cli.exit_code import ExitCode
 from oda.cli.narration import message_of, question_of
 from oda.cli.screen import Screen
 from oda.cli.terminal import load_settings
 from oda.errors import ConflictError, OverloadedError, TurnNotFoundError
-from oda.session.answers import CONFIRMATION, INPUT, Answer
+from oda.session.answers import CONFIRMATION, Answer
 from oda.turn.budget import GRANT
 
 _YES = frozenset({"y", "yes", "是"})

@@ -8,7 +8,8 @@ from google.adk.events import Event
 from google.genai.types import Content
 
 from oda.agent.notices import RETRY_ATTEMPT, is_notice
-from oda.session.answers import CONFIRMATION, INPUT
+from oda.agent.outcome import INPUT
+from oda.session.answers import CONFIRMATION
 from oda.turn.budget import GRANT
 
 _MAX_LENGTH = 160

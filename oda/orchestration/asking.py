@@ -10,8 +10,8 @@ from collections.abc import Iterable, Sequence
 from google.adk.events import Event
 from google.genai.types import FunctionCall, Part
 
+from oda.agent.outcome import INPUT
 from oda.orchestration.response import Question
-from oda.session.answers import INPUT
 
 
 def question_part(question: Question, call_id: str) -> Part:

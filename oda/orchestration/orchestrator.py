@@ -96,23 +96,42 @@ class Orchestrator(AdkWorkflow):
 
     async def _conduct(self, ctx: Context) -> AsyncGenerator[Event, None]:
         """Answer a message; ADK calls this again when the turn goes on: failed, or answered."""
+        answered = len(answers_in(ctx.session.events, ctx.invocation_id))
+        if answered:
+            # a node of its own, since what is replayed of this one are the steps before the answer
+            node = FunctionNode(func=self._go_on, name="go_on", rerun_on_resume=True)
+            await ctx.run_node(node, run_id=f"answer-{answered}")
+            return
+        said_at = _said_at(ctx.session.events, ctx.invocation_id)
+        yield await self._leader.answer(self._turn(ctx, ctx.user_content, said_at))
+
+    async def _go_on(self, ctx: Context) -> AsyncGenerator[Event, None]:
+        """Take the latest answer to a question as the message."""
+        answers = answers_in(ctx.session.events, ctx.invocation_id)
+        message = Content(role="user", parts=[Part(text=words_of(answers[-1]))])
+        turn = self._turn(ctx, message, answers[-1].timestamp, after=f"{len(answers)}-")
+        yield await self._leader.answer(turn)
+
+    def _turn(
+        self, ctx: Context, message: Content | None, said_at: float, *, after: str = ""
+    ) -> TurnAtHand:
+        """The turn, as it stands.
+
+        Args:
+            after: Before the numbers of its steps, to tell them from those of other messages.
+        """
         state = ctx.state.to_dict()
-        zone = user_time_zone(state, self._leader.rules)
-        events = ctx.session.events
-        answers = answers_in(events, ctx.invocation_id)
-        said_at = answers[-1].timestamp if answers else _said_at(events, ctx.invocation_id)
-        now = datetime.fromtimestamp(said_at, zone)
-        numbers = (f"{len(answers)}-{number}" for number in count(1))
-        turn = TurnAtHand(
-            message=_answer(answers[-1]) if answers else ctx.user_content,
+        now = datetime.fromtimestamp(said_at, user_time_zone(state, self._leader.rules))
+        numbers = (f"{after}{number}" for number in count(1))
+        return TurnAtHand(
+            message=message,
             state=state,
-            events=events,
+            events=ctx.session.events,
             user_id=ctx.user_id,
             session_id=ctx.session.id,
             now=now,
             run_step=partial(_run, ctx, now, numbers),
         )
-        yield await self._leader.answer(turn)
 
 
 async def _run(
@@ -123,15 +142,14 @@ async def _run(
     request: BaseModel,
 ) -> BaseModel:
     """Run a step as a node of its own; its stored result, where the turn has one already."""
-    number = next(numbers)
     context = StepContext(
         user_id=ctx.user_id,
         session_id=ctx.session.id,
         now=now,
-        call_id=f"{ctx.invocation_id}-{number}",
+        call_id=f"{ctx.invocation_id}-{next(numbers)}",
         turn=running_turn(ctx.get_invocation_context()),
     )
-    answer = await ctx.run_node(_node(step, context), request, run_id=number)
+    answer = await ctx.run_node(_node(step, context), request)
     response: BaseModel = step.response.model_validate(answer)
     return response
 
@@ -173,10 +191,6 @@ def _check(scenes: Mapping[str, Workflow], rules: OrchestrationRules) -> None:
                 f"a command means {command.intent!r}, which is no scene",
                 remedy=f"use one of {[*scenes, CONTINUE, EXIT]}",
             )
-
-
-def _answer(event: Event) -> Content:
-    return Content(role="user", parts=[Part(text=words_of(event))])
 
 
 def _said_at(events: Sequence[Event], invocation_id: str) -> float:

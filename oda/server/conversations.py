@@ -7,7 +7,9 @@ from typing import Annotated, Any
 from fastapi import Depends
 from fastapi.requests import HTTPConnection
 from google.adk.events import Event
+from pydantic import JsonValue
 
+from oda.agent.outcome import INPUT
 from oda.context import OdaContext
 from oda.errors import SessionExistsError, SessionNotFoundError, TurnNotFoundError
 from oda.message.content import Message, to_content
@@ -151,13 +153,34 @@ class AppConversations:
         """The same of another user; for doors that know better who asks."""
         return AppConversations(self._oda, self.app, user_id)
 
-    async def follow(self, turn: Turn) -> AsyncGenerator[Event | Turn | None, None]:
-        """All that happens in a turn, at the reader's pace; the last is the turn as it ended.
+    async def asking(self, session: OdaSession) -> Turn | None:
+        """The latest turn of a session that waits for what a person says (`RequestInput`)."""
+        unfinished = (stored.turn for stored in await self._oda.turns.unfinished(session))
+        asking = [turn for turn in unfinished if [q["name"] for q in turn.pending_input] == [INPUT]]
+        return asking[-1] if asking else None
+
+    async def answer(self, turn: Turn, answer: JsonValue) -> int:
+        """Go on with a turn that is `asking`; returns the number of its log's last entry so far.
+
+        Raises:
+            ConflictError: it has been answered already; told as 409.
+            OverloadedError: as `submit`.
+        """
+        answers = [(turn.pending_input[0]["id"], None, answer)]
+        return await self._oda.turns.answer(turn.turn_id, answers, self.user_id)
+
+    async def follow(
+        self, turn: Turn, *, after: int = 0
+    ) -> AsyncGenerator[Event | Turn | None, None]:
+        """What happens in a turn, at the reader's pace; the last is the turn as it ended.
 
         That is final, or waits for a person. None is yielded when nothing has happened for the
         time of a heartbeat.
+
+        Args:
+            after: The number of an entry of its log; all before is left out.
         """
-        follower = self._oda.turns.follow(turn.turn_id)
+        follower = self._oda.turns.follow(turn.turn_id, after)
         last: Event | Turn | None = None
         while not follower.ended:
             entries = await follower.read()

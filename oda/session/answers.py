@@ -6,14 +6,13 @@ from typing import Any
 from google.adk.events import Event
 from google.genai.types import Content, FunctionResponse, Part
 
-from oda.agent.outcome import outcome_of
+from oda.agent.outcome import INPUT, outcome_of
 from oda.errors import ConflictError
 
 Answer = tuple[str, bool | None, Any]
 """The id of what was asked; whether it is confirmed; what is answered."""
 
 CONFIRMATION = "adk_request_confirmation"
-INPUT = "adk_request_input"
 
 
 def answer_content(pending: Iterable[Mapping[str, Any]], responses: Sequence[Answer]) -> Content:

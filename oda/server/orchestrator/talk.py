@@ -124,7 +124,7 @@ class Talk:
 
     async def _response(self, turn: Turn, answer: Response | None) -> TurnResponse:
         ended = turn.finished_at or utc(self._clock)
-        if answer is None or turn.status != "succeeded":
+        if answer is None or turn.status not in ("succeeded", "waiting_input"):
             session = await self._conversations.find(turn.session_id)
             state = session.state.to_dict() if session else {}
             answer = self._unanswered.of(turn, state, ended)

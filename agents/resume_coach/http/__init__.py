@@ -1,0 +1,1 @@
+"""The coach's own HTTP endpoint: sessions, messages, views and diffs."""

@@ -1,0 +1,182 @@
+"""`/api/resume-coach/sessions`: begin, talk, look, compare."""
+
+import json
+from typing import Annotated, Any, Literal
+from urllib.parse import quote
+
+from fastapi import APIRouter, Header, Path, Query, Response
+from pydantic import BaseModel, ConfigDict, Field
+
+from mcp_tools.resume import InvalidDocumentError, ResumeError, diff, load_resume
+from mcp_tools.resume.comparison import html_diff, text_diff
+from oda import OdaSession
+from oda.message.language import language_of
+from oda.server import (
+    AppConversations,
+    Conversations,
+    Refusal,
+    page_headers,
+    problem_responses,
+    sse_response,
+)
+from oda.telemetry import current_trace_id
+
+from ..agent import LONGEST_MESSAGE
+from ..intents import Intent, understand
+from ..messages import Answer, Start
+from ..state import CoachState
+from ..view import View, view_of
+from .turns import TurnReader, coach_state
+
+router = APIRouter(prefix="/api/resume-coach/sessions", tags=["resume_coach"])
+
+SessionId = Annotated[
+    str, Path(max_length=128, json_schema_extra={"format": "id"}, description="Of the coaching")
+]
+Accept = Annotated[str, Header(include_in_schema=False)]
+_STREAM: dict[str, Any] = {
+    "description": "The view, or a stream of what the agents say that ends with it",
+    "content": {"text/event-stream": {"schema": {"type": "string"}}},
+}
+_DIFF: dict[str, Any] = {
+    "description": "What has changed since the beginning; JSON is a JSON Patch",
+    "content": {kind: {"schema": {"type": "string"}} for kind in ("text/plain", "text/html")},
+}
+
+
+class Words(BaseModel):
+    """A message in words."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    message: Annotated[str, Field(max_length=4000, json_schema_extra={"pattern": r"\S"})]
+
+
+@router.post(
+    "",
+    status_code=201,
+    response_model=View,
+    responses={201: _STREAM, **problem_responses(409, 413, 415)},
+)
+async def begin(body: Start, conversations: Conversations, accept: Accept = "") -> Response:
+    """Begin with a resume and what is wanted of it: the plan, and the first task's opening."""
+    text = _checked(body)
+    session = await conversations.begin()
+    here = {"Location": f"{router.prefix}/{quote(session.session_id)}"}
+    return await _answer(conversations, session, text, accept, here, status=201)
+
+
+@router.post(
+    "/{session_id}/messages",
+    response_model=View,
+    responses={200: _STREAM, **problem_responses(404, 409, 415)},
+)
+async def say(
+    session_id: SessionId, body: Words | Answer, conversations: Conversations, accept: Accept = ""
+) -> Response:
+    """Say something, or answer the draft: `confirm`, maybe with `edits` of its values."""
+    session = await conversations.get(session_id)
+    _check_answerable(_begun(session), body)
+    text = body.message if isinstance(body, Words) else body.as_text()
+    return await _answer(conversations, session, text, accept, {}, status=200)
+
+
+@router.get("/{session_id}", responses=problem_responses(404, 409))
+async def look(session_id: SessionId, conversations: Conversations) -> View:
+    """The coaching as it is."""
+    session = await conversations.get(session_id)
+    trace_id = current_trace_id() or ""
+    return view_of(_begun(session), session_id=session.session_id, trace_id=trace_id)
+
+
+@router.get(
+    "/{session_id}/diff", response_model=None, responses={200: _DIFF, **problem_responses(404, 409)}
+)
+async def compare(
+    session_id: SessionId,
+    conversations: Conversations,
+    format: Annotated[Literal["json", "text", "html"], Query()] = "json",
+) -> Response:
+    """What has changed since the beginning."""
+    state = _begun(await conversations.get(session_id))
+    if format == "text":
+        return Response(text_diff(state.original, state.resume), media_type="text/plain")
+    if format == "html":
+        page = html_diff(state.original, state.resume, language=state.language)
+        return Response(page, media_type="text/html", headers=page_headers("diff.html"))
+    patch = diff(state.original, state.resume)
+    content = json.dumps(patch, ensure_ascii=False).encode()
+    return Response(content, media_type="application/json")
+
+
+async def _answer(
+    conversations: AppConversations,
+    session: OdaSession,
+    text: str,
+    accept: str,
+    headers: dict[str, str],
+    *,
+    status: int,
+) -> Response:
+    if (asking := await conversations.asking(session)) is not None:
+        read = await conversations.answer(asking, text)
+        reader = TurnReader(conversations, asking, after=read)
+    else:
+        reader = TurnReader(conversations, await conversations.submit(session, text))
+    if "text/event-stream" in accept:
+        streamed = sse_response(reader.frames(), headers)
+        streamed.status_code = status
+        return streamed
+    view = await reader.view()
+    content = view.model_dump_json()
+    return Response(content, status, headers, media_type="application/json")
+
+
+def _checked(start: Start) -> str:
+    """The first message.
+
+    Raises:
+        Refusal: it is too long, or its resume is none.
+    """
+    text = start.as_text()
+    if len(text) > LONGEST_MESSAGE:
+        raise Refusal(413, f"Resume and intent have more than {LONGEST_MESSAGE} characters.")
+    try:
+        load_resume(start.resume)
+    except ResumeError as error:
+        where = error.details.get("path") if isinstance(error, InvalidDocumentError) else None
+        message = error.message(language_of(start.intent))
+        field = f"resume.{where}" if where else "resume"
+        errors = [{"field": field, "message": message}]
+        raise Refusal(422, message, code=error.code, errors=errors) from error
+    return text
+
+
+def _begun(session: OdaSession) -> CoachState:
+    state = coach_state(session.state.to_dict())
+    if state is None:
+        raise Refusal(
+            409,
+            "This session has no resume yet.",
+            code="not_begun",
+            remedy=f"begin one with POST {router.prefix}",
+        )
+    return state
+
+
+def _check_answerable(state: CoachState, body: Words | Answer) -> None:
+    if isinstance(body, Answer) and state.draft is None:
+        raise Refusal(
+            409,
+            "No draft waits for a confirmation.",
+            code="nothing_to_confirm",
+            remedy="answer with a message",
+        )
+    goes_back = isinstance(body, Words) and understand(body.message).intent is Intent.BACKTRACK
+    if state.finished and not goes_back:
+        raise Refusal(
+            409,
+            "All tasks are done or skipped.",
+            code="session_finished",
+            remedy="go back to a task with 'back to …', or begin another session",
+        )

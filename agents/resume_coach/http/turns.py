@@ -1,0 +1,102 @@
+"""From a turn to what its client is told: a view, or why there is none."""
+
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import aclosing
+from typing import Any
+
+from google.adk.events import Event
+from pydantic_core import to_json
+
+from mcp_tools.resume import JsonObject
+from oda import Turn
+from oda.orchestration.orchestrator import STEP_KEY
+from oda.orchestration.response import RESPONSE_KEY, Response
+from oda.orchestration.state import STATE_KEY
+from oda.server import AppConversations, Frame, Refusal
+
+from ..state import CoachState
+from ..view import View, view_of
+
+
+def coach_state(state: Mapping[str, Any]) -> CoachState | None:
+    """The coaching in a session's state; None before a resume has come."""
+    known = (state.get(STATE_KEY) or {}).get("scene_state") or {}
+    kept = {name: value for name, value in known.items() if name != "phase"}
+    return CoachState.model_validate(kept) if kept else None
+
+
+class TurnReader:
+    """Reads one turn until it ends, or waits.
+
+    Args:
+        after: The number of the last entry of its log that was read before.
+    """
+
+    def __init__(self, conversations: AppConversations, turn: Turn, *, after: int = 0) -> None:
+        self._conversations = conversations
+        self._turn = turn
+        self._after = after
+        self._state: CoachState | None = None
+        self._response: Response | None = None
+
+    async def view(self) -> View:
+        """The view after the turn.
+
+        Raises:
+            Refusal: the turn has not come to one.
+        """
+        async with aclosing(self._read()) as told:
+            async for _ in told:
+                pass
+        return self._end()
+
+    async def frames(self) -> AsyncGenerator[Sequence[Frame], None]:
+        """What the agents say as it comes, then the view; nothing now and then, as a heartbeat.
+
+        progress  {"agent", "content", "kind"}: one message of an agent
+        view      the view, as it is without a stream; the last, or
+        error     {"code", "text"}: there is none
+        """
+        async with aclosing(self._read()) as told:
+            async for messages in told:
+                yield [Frame(None, "progress", to_json(message)) for message in messages]
+        try:
+            yield [Frame(None, "view", self._end().model_dump_json().encode())]
+        except Refusal as refusal:
+            told_as = {"code": refusal.told_code, "text": refusal.message}
+            yield [Frame(None, "error", to_json(told_as))]
+
+    async def _read(self) -> AsyncGenerator[Sequence[JsonObject], None]:
+        """Follow the turn; yields what the agents have said in each step."""
+        async with aclosing(self._conversations.follow(self._turn, after=self._after)) as happening:
+            async for item in happening:
+                if isinstance(item, Turn):
+                    self._turn = item
+                elif item is None:
+                    yield ()
+                elif said := self._take(item):
+                    yield said
+
+    def _take(self, event: Event) -> Sequence[JsonObject]:
+        told = event.custom_metadata or {}
+        if RESPONSE_KEY in told:
+            self._response = Response.model_validate(told[RESPONSE_KEY])
+            self._state = coach_state(event.actions.state_delta)
+        if STEP_KEY not in told or not isinstance(event.output, dict):
+            return ()
+        shown = ("agent", "content", "kind")
+        messages = event.output["output"]["messages"]
+        return [{name: message[name] for name in shown} for message in messages]
+
+    def _end(self) -> View:
+        turn, response = self._turn, self._response
+        if turn.status not in ("succeeded", "waiting_input") or response is None:
+            code = turn.error.code if turn.error else turn.status
+            message = turn.error.message if turn.error else "The turn has not ended."
+            status = 503 if turn.error and turn.error.retryable else 500
+            details = {"turn_id": turn.turn_id}
+            raise Refusal(status, message, code=code, details=details)
+        if response.error is not None:
+            raise Refusal(409, response.error.message, code=response.error.code)
+        assert self._state is not None
+        return view_of(self._state, session_id=turn.session_id, trace_id=turn.trace_id or "")

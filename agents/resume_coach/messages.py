@@ -1,0 +1,64 @@
+"""What a message to the coach is: words, a resume to begin with, or the answer to a draft.
+
+The last two are JSON, so that every door takes them: `{"resume": …, "intent"?}`, or a bare JSON
+Resume with words around it if somebody pastes one; `{"confirm": bool, "edits"?: {path: value}}`.
+"""
+
+import json
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from mcp_tools.resume import SECTIONS
+from oda.message.storable import storable
+
+PathValues = Annotated[
+    dict[str, Any],
+    Field(description="Other values than the draft's, by their paths: `work[0].summary`"),
+]
+
+
+class _Sent(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    def as_text(self) -> str:
+        """The message as it is sent to the agent."""
+        return json.dumps(storable(self.model_dump(exclude_none=True)), ensure_ascii=False)
+
+
+class Start(_Sent):
+    """A resume, and what the person wants of it."""
+
+    resume: Annotated[dict[str, Any], Field(description="A JSON Resume document")]
+    intent: str = ""
+
+
+class Answer(_Sent):
+    """Whether a draft is to be applied, and with which values instead of its own."""
+
+    confirm: bool
+    edits: PathValues | None = None
+
+
+Message = Start | Answer | str
+
+
+def read_message(text: str) -> Message:
+    """Tell what a message is; what is no valid JSON of these shapes is words."""
+    begins = text.find("{")
+    if begins < 0:
+        return text
+    try:
+        decoded, length = json.JSONDecoder().raw_decode(text[begins:])
+        found: dict[str, Any] = storable(decoded)
+    except (ValueError, RecursionError):
+        return text
+    around = " ".join(filter(None, (text[:begins].strip(), text[begins + length :].strip())))
+    if found.keys() & {*SECTIONS, "workExperience"}:
+        found = {"resume": found, "intent": around}
+    for kind in (Start, Answer):
+        try:
+            return kind.model_validate(found)
+        except ValidationError:
+            continue
+    return text

@@ -1,0 +1,126 @@
+"""All that is known of a resume's coaching between two messages; it lives in the session state."""
+
+from collections.abc import Sequence
+from datetime import date
+from typing import Literal
+
+from pydantic import BaseModel
+
+from mcp_tools.resume import JsonObject, Language, Resume, load_resume
+from mcp_tools.resume.diagnosis import Task, followed, score
+from oda.adapter import AgentAction, WorkflowState
+
+from .execution import ExecutionDoc
+
+Status = Literal["pending", "active", "done", "skipped"]
+
+
+class Score(BaseModel):
+    """How good the resume was and is, 0 to 100."""
+
+    before: int
+    after: int
+
+
+class Progress(BaseModel):
+    """How many tasks there are, and what has become of them."""
+
+    done: int
+    skipped: int
+    total: int
+
+
+class CoachState(WorkflowState):
+    """One resume from its plan to its last task."""
+
+    resume: JsonObject
+    original: JsonObject
+    """The resume as it came."""
+    intent: str = ""
+    language: Language = "en"
+    today: date
+    """The day of the latest message, where the person lives."""
+    tasks: tuple[Task, ...] = ()
+    current_task: str | None = None
+    """The id of a task; None once all are done or skipped."""
+    current_exec_doc: ExecutionDoc | None = None
+    """The draft that waits for a yes, or the edits that are being made."""
+    after_skip: bool = False
+    """Whether the task before the current one was skipped."""
+    score: Score
+    action: AgentAction = AgentAction.WAIT_INPUT
+    """What the latest reply waits for."""
+    reply: str = ""
+
+    @property
+    def document(self) -> Resume:
+        """The resume as it is now."""
+        return load_resume(self.resume)
+
+    @property
+    def active(self) -> Task | None:
+        """The current task."""
+        return next((task for task in self.tasks if task.id == self.current_task), None)
+
+    @property
+    def draft(self) -> ExecutionDoc | None:
+        """What waits for a yes."""
+        return self.current_exec_doc if self.action is AgentAction.REQUEST_CONFIRM else None
+
+    @property
+    def finished(self) -> bool:
+        """Whether no task is left."""
+        return self.current_task is None
+
+    @property
+    def progress(self) -> Progress:
+        """How far it is."""
+        count = [task.status for task in self.tasks].count
+        return Progress(done=count("done"), skipped=count("skipped"), total=len(self.tasks))
+
+    def of_status(self, status: Status) -> Sequence[Task]:
+        """The tasks with a status."""
+        return [task for task in self.tasks if task.status == status]
+
+    def close(self, status: Literal["done", "skipped"]) -> None:
+        """End the current task."""
+        self._mark(self.current_task, status)
+        self.after_skip = status == "skipped"
+
+    def edited(self, resume: Resume) -> None:
+        """Take over an edited resume: rate it, and have the tasks follow its entries."""
+        before = self.document
+        self.resume = resume.to_json()
+        self.score = Score(before=self.score.before, after=score(resume, today=self.today))
+        open_ones = [
+            task.model_copy(update={"status": "pending"}) if task.status == "skipped" else task
+            for task in self.tasks
+        ]
+        moved = followed(open_ones, before, resume, today=self.today, language=self.language)
+        self.tasks = tuple(map(_after_edit, self.tasks, moved))
+
+    def open(self, task: Task | None) -> None:
+        """Make a task the current one; None where none is left."""
+        if (left := self.active) is not None and left.status == "active":
+            self._mark(left.id, "pending")
+        self.current_task = None if task is None else task.id
+        self.current_exec_doc = None
+        self._mark(self.current_task, "active")
+
+    def _mark(self, task_id: str | None, status: Status) -> None:
+        self.tasks = tuple(
+            task.model_copy(update={"status": status}) if task.id == task_id else task
+            for task in self.tasks
+        )
+
+
+def _after_edit(task: Task, moved: Task) -> Task:
+    """A task after an edit; as it was, with its wording, unless the edit has touched it."""
+    if task.status == "skipped":
+        return task if moved.status == "done" else moved.model_copy(update={"status": "skipped"})
+    unchanged = (moved.entry, moved.defects, moved.status) == (
+        task.entry,
+        task.defects,
+        task.status,
+    )
+    return task if unchanged else moved

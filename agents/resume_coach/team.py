@@ -1,0 +1,96 @@
+"""The three agents behind one protocol: what they learn of the workflow, and do to it."""
+
+from collections.abc import Generator
+
+from mcp_tools.resume.diagnosis import Task
+from oda.adapter import AgentAction, AgentInput, AgentOutput, AgentTeam, PlainAgent
+
+from .editor_agent import EditorAgent, Executed
+from .guide_agent import Decision, GuideAgent, Surroundings
+from .intents import Intent
+from .plan_agent import Ask, PlanAgent
+from .state import CoachState
+from .wording import say
+
+
+def create_default_orchestrator(ask: Ask | None = None) -> AgentTeam:
+    """Make the team `plan`, `guide`, `editor` for one input.
+
+    Args:
+        ask: Reaches a model; without it all is done by rules.
+    """
+    planner, guide, editor = PlanAgent(ask), GuideAgent(), EditorAgent()
+
+    async def plan(input: AgentInput, state: CoachState) -> AgentOutput:
+        tasks = await planner.generate_plan(
+            input.content, state.document, today=state.today, language=state.language
+        )
+        state.tasks = tuple(tasks)
+        return AgentOutput(thought="The resume is diagnosed.", content=tasks)
+
+    def converse(input: AgentInput, state: CoachState) -> AgentOutput:
+        if (task := state.active) is None:
+            return AgentOutput(content=say()("done", state.language))
+        guide.attend(task, _surroundings(state, task))
+        state.after_skip = False
+        return _settled(_decision(guide, input), guide, state)
+
+    def execute(input: AgentInput, state: CoachState) -> Generator[str, None, AgentOutput]:
+        if (doc := state.current_exec_doc) is None:
+            return AgentOutput(content=say()("nothing_waits", state.language))
+        return _edited((yield from editor.execute_doc(doc, state.document)), state)
+
+    return AgentTeam(
+        [
+            PlainAgent(plan, name="plan", description="Diagnoses a resume and plans its mending."),
+            PlainAgent(converse, name="guide", description="Leads through a task.", memory=guide),
+            PlainAgent(execute, name="editor", description="Applies edits, all or none."),
+        ]
+    )
+
+
+def _surroundings(state: CoachState, task: Task) -> Surroundings:
+    return Surroundings(
+        resume=state.document,
+        today=state.today,
+        language=state.language,
+        completed=tuple(task.id for task in state.of_status("done")),
+        skipped=tuple(task.id for task in state.of_status("skipped")),
+        number=state.tasks.index(task) + 1,
+        total=len(state.tasks),
+        is_first_after_skip=state.after_skip,
+    )
+
+
+def _decision(guide: GuideAgent, input: AgentInput) -> Decision:
+    if input.context.get("handed_over_by") == "editor":
+        return guide.edit_failed(input.content)
+    if input.answers:
+        return guide.answer(confirmed=input.confirmed, values=input.context.get("payload"))
+    return guide.step(input.content) if input.content else guide.generate_opening()
+
+
+def _settled(decision: Decision, guide: GuideAgent, state: CoachState) -> AgentOutput:
+    """What the workflow is told of a decision."""
+    state.current_exec_doc = decision.execution_doc
+    if decision.intent is Intent.BACKTRACK:
+        return AgentOutput(action=AgentAction.SWITCH_TASK, target=decision.target_section)
+    if decision.intent is Intent.SKIP:
+        state.close("skipped")
+        return AgentOutput(content=decision.reply)
+    action, next_agent = AgentAction.WAIT_INPUT, None
+    if guide.stage == "finished":
+        action, next_agent = AgentAction.HANDOFF, "editor"
+    elif guide.stage == "confirming":
+        action = AgentAction.REQUEST_CONFIRM
+    return AgentOutput(action=action, next_agent=next_agent, content=decision.reply)
+
+
+def _edited(done: Executed, state: CoachState) -> AgentOutput:
+    """What the workflow is told of an edit; of one that failed the guide is told."""
+    if done.failure is not None:
+        return AgentOutput(action=AgentAction.HANDOFF, next_agent="guide", content=done.failure)
+    state.close("done")
+    state.edited(done.resume)
+    rated = str(state.score.after)
+    return AgentOutput(content=say()("applied", state.language, score=rated))
