@@ -7,7 +7,7 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from google.adk.sessions import DatabaseSessionService, InMemorySessionService
+from google.adk.sessions import InMemorySessionService
 from google.adk.sessions.base_session_service import BaseSessionService
 from hypothesis import settings
 from psycopg import sql
@@ -65,8 +65,7 @@ async def session_service(
         if request.param == "sqlite"
         else request.getfixturevalue("postgres_url")
     )
-    engine = database_engine(url)
-    service = DatabaseSessionService(db_engine=engine)
-    await service.prepare_tables()
-    yield service
-    await engine.dispose()
+    async with open_database(url) as database:
+        service = SqlSessions(database)
+        await service.prepare_tables()
+        yield service

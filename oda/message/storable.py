@@ -33,28 +33,11 @@ def storable(value: Any) -> Any:
         ValueError: it contains itself, is nested too deeply, or cannot be told as text.
     """
     try:
-        try:
-            return _clean(_plain(value))
-        except UnicodeEncodeError:
-            return _clean(_plain(_with_clean_names(value)))
+        return _clean(
+            to_jsonable_python(value, fallback=str, serialize_unknown=True, bytes_mode="base64")
+        )
     except Exception as error:  # `fallback` calls code that is not ours
         raise ValueError(f"not storable: {type(error).__name__}: {error}") from error
-
-
-def _plain(value: Any) -> Any:
-    return to_jsonable_python(value, fallback=str, serialize_unknown=True, bytes_mode="base64")
-
-
-def _with_clean_names(value: Any) -> Any:
-    """`value` with the names replaced at which the serializer fails; it takes such texts."""
-    if isinstance(value, dict):
-        return {
-            storable_text(name) if isinstance(name, str) else name: _with_clean_names(item)
-            for name, item in value.items()
-        }
-    if isinstance(value, list | tuple | set | frozenset):
-        return [_with_clean_names(item) for item in value]
-    return value
 
 
 def _clean(value: Any) -> Any:

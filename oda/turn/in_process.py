@@ -56,7 +56,7 @@ class InProcessEngine:
         node_id: str,
         trace_id: Callable[[], str],
     ) -> None:
-        self._store = TurnStore(database, node_id)
+        self._store = TurnStore(database, node_id, clock)
         self._runs = Runs(database, self._store, sessions, settings, clock)
         self._node = Node(self._runs)
         self._sessions = sessions
@@ -104,7 +104,7 @@ class InProcessEngine:
         given = submission.input.model_copy(update={"limits": allowed.limits})
         queued = self._new_turn(session, submission)
         place = session.reserve(submission.on_busy)
-        running = started(queued, self._clock) if place.first and not allowed.question else None
+        running = started(queued) if place.first and not allowed.question else None
         with self._runs.arriving(queued.turn_id), self._started_or_given_up(place) as start:
             accepted = await self._store.accept(
                 queued,
@@ -115,7 +115,7 @@ class InProcessEngine:
                 key=submission.key,
             )
             if not accepted.replayed:
-                claimed = accepted.turn is running
+                claimed = accepted.turn.status == "running"
                 run = self._runs.make(
                     session,
                     accepted.turn,

@@ -155,9 +155,9 @@ class TurnRun:
             place = self.session.reserve_again()
 
     async def _claim(self) -> bool:
-        turn = started(self.turn, self._clock)
-        self._claimed = await self._when_the_database_is_there(self._store.claim, turn)
-        if self._claimed:
+        turn = await self._when_the_database_is_there(self._store.claim, started(self.turn))
+        if turn is not None:
+            self._claimed = True
             self.live.change(**turn.model_dump(include={"status", "attempts", "started_at"}))
         return self._claimed
 
@@ -253,15 +253,9 @@ class TurnRun:
             self.live.change(attempts=self.turn.attempts + 1)
 
 
-def started(turn: Turn, clock: Clock) -> Turn:
-    """A queued turn as it is when it runs."""
-    return turn.model_copy(
-        update={
-            "status": "running",
-            "attempts": turn.attempts + 1,
-            "started_at": turn.started_at or utc(clock),
-        }
-    )
+def started(turn: Turn) -> Turn:
+    """A queued turn as it is when it runs; the store says since when."""
+    return turn.model_copy(update={"status": "running", "attempts": turn.attempts + 1})
 
 
 async def end(live: LiveTurn, outcome: TurnOutcome, clock: Clock) -> None:

@@ -10,6 +10,8 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from oda.agent.turn_plugin import SessionKey
+from oda.clock import Clock, SystemClock, utc
+from oda.database.database import Database
 from oda.database.schema import (
     idempotency_keys,
     nodes,
@@ -61,6 +63,10 @@ class TurnStore(TurnReader):
     _safe_until = float("-inf")
     """Time of the event loop."""
 
+    def __init__(self, database: Database, node_id: str, clock: Clock | None = None) -> None:
+        super().__init__(database, node_id)
+        self._clock = clock or SystemClock()
+
     # --- accepting
 
     async def accept(
@@ -105,8 +111,8 @@ class TurnStore(TurnReader):
                         remedy="wait for it, or queue or interrupt",
                     )
                 if start is not None and not busy:
-                    record = start
-                    stages.append(start)
+                    record = self._started(start)
+                    stages.append(record)
             if interrupts:
                 await connection.execute(
                     update(turns)
@@ -158,23 +164,27 @@ class TurnStore(TurnReader):
 
     # --- running
 
-    async def claim(self, turn: Turn) -> bool:
+    async def claim(self, turn: Turn) -> Turn | None:
         """Let a queued turn start as `turn` says, if none of its session goes before it.
+
+        Returns:
+            The turn as it has started, or None.
 
         Raises:
             OwnershipLostError: it is not this node's, or not queued any more.
         """
 
-        async def operation(connection: AsyncConnection) -> bool:
+        async def operation(connection: AsyncConnection) -> Turn | None:
             await _one_at_a_time(connection, *key_of(turn))
+            begun = self._started(turn)
             mine = await connection.execute(
                 update(turns)
                 .where(turns.c.turn_id == turn.turn_id, turns.c.owner == self._node)
                 .where(turns.c.status == "queued", ~someone_goes_before())
-                .values(**columns_of(turn), begun=True)
+                .values(**columns_of(begun), begun=True)
             )
             if mine.rowcount:
-                return True
+                return begun
             still_ours = await connection.scalar(
                 select(turns.c.turn_id).where(
                     turns.c.turn_id == turn.turn_id,
@@ -184,9 +194,13 @@ class TurnStore(TurnReader):
             )
             if still_ours is None:
                 raise OwnershipLostError(f"The turn {turn.turn_id!r} is not queued here any more.")
-            return False
+            return None
 
         return await self._database.journal.run(operation)
+
+    def _started(self, turn: Turn) -> Turn:
+        """A turn that starts now: while the session is held, so after the end of the one before."""
+        return turn.model_copy(update={"started_at": turn.started_at or utc(self._clock)})
 
     async def save(
         self,

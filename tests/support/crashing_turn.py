@@ -19,7 +19,6 @@ from google.adk.agents.sequential_agent import SequentialAgent
 from google.adk.apps import App
 from google.adk.plugins.base_plugin import BasePlugin
 from google.adk.runners import Runner
-from google.adk.sessions import DatabaseSessionService
 from google.adk.tools.tool_context import ToolContext
 from google.adk.workflow import START, Workflow
 from pydantic import BaseModel
@@ -30,6 +29,7 @@ from oda.agent.resume import is_answer
 from oda.clock import SystemClock
 from oda.database.database import open_database
 from oda.database.migrate import upgrade
+from oda.session.sql_sessions import SqlSessions
 from oda.testing import FakeClock, ScriptedModel
 from oda.testing.script import Call, Echo, Match, Text, ToolCalls
 from oda.tools.ledger import SqlToolLedger, ToolLedger
@@ -172,7 +172,7 @@ async def agent_of(plan: Plan, cast: Cast) -> AsyncIterator[OdaAgent]:
         if plan.ledger:
             await upgrade(database.engine)
             cast.ledger = SqlToolLedger(database, SystemClock())
-        service = DatabaseSessionService(db_engine=database.engine)
+        service = SqlSessions(database)
         await service.prepare_tables()
         runner = Runner(app=cast.app, session_service=service)
         yield OdaAgent(runner, APP, USER, plan.session_id, clock=FakeClock(), ledger=cast.ledger)

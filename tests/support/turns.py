@@ -75,7 +75,7 @@ class Node:
         return accepted.turn
 
     async def claim(self, turn: Turn) -> bool:
-        return await self.store.claim(became(turn, "running"))
+        return await self.store.claim(became(turn, "running")) is not None
 
     async def add(self, turn: Turn, *texts: str) -> None:
         """Store events of a running turn, without its record."""
