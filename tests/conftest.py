@@ -13,7 +13,8 @@ from hypothesis import settings
 from psycopg import sql
 from sqlalchemy.engine import make_url
 
-from oda.database.engine import database_engine
+from oda.database.database import open_database
+from oda.session.sql_sessions import SqlSessions
 from oda.testing import FakeClock
 
 settings.register_profile("oda", deadline=None, derandomize=bool(os.environ.get("CI")))
