@@ -250,6 +250,13 @@ def test_lines_of_an_overlong_list_are_dropped_by_number() -> None:
     assert after.entries("work")[0]["highlights"] == [lines[0], *lines[2:11]]
 
 
+@pytest.mark.parametrize("said", ["2019-03 to 2021-06", "2019年3月到2021年6月", "42", "Helped out"])
+def test_a_weak_line_is_only_mended_by_a_deed(said: str) -> None:
+    resume = resume_of(work=[job(highlights=["Helped the editors"])])
+    task = task_in(resume, "weak_verbs")
+    assert gather(task, resume, said, {}) == {}
+
+
 def test_questions_name_what_they_are_about_and_end_with_the_answers() -> None:
     resume = resume_of(work=[job(highlights=["Helped the editors", "Helped the printers"])])
     task = task_in(resume, "weak_verbs")

@@ -17,6 +17,7 @@ from mcp_tools.resume.diagnosis.vocabulary import words
 from mcp_tools.resume.diagnosis.wording import place_text, question_texts, read_entry
 from mcp_tools.resume.document import Resume
 from mcp_tools.resume.errors import InvalidDateError
+from mcp_tools.resume.importing.spans import find_span
 from mcp_tools.resume.labels import Language
 
 from .edits import text_at
@@ -128,7 +129,10 @@ def _is_weight(answer: str, need: Need, _: Resume) -> bool:
 
 
 def _is_deed(answer: str, _: Need, __: Resume) -> bool:
-    return not weak_opening(answer) and not words().declined.search(answer)
+    dated = find_span(answer)
+    said = answer if dated is None else dated.rest
+    has_words = any(char.isalpha() for char in said)
+    return has_words and not weak_opening(answer) and not words().declined.search(answer)
 
 
 def _is_contact(answer: str, need: Need, _: Resume) -> bool:
