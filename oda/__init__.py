@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from oda.agent.oda_agent import OdaAgent as OdaAgent
     from oda.agent.retry import RetryPolicy as RetryPolicy
     from oda.agent.runner import Runner as Runner
+    from oda.application_database import ApplicationDatabase as ApplicationDatabase
     from oda.context import OdaContext as OdaContext
+    from oda.database.migrate import Schema as Schema
     from oda.errors import FatalToolError as FatalToolError
     from oda.errors import OdaError as OdaError
     from oda.message.reply import Reply as Reply
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
     from oda.turn.record import Turn as Turn
 
 _HOMES = {
+    "ApplicationDatabase": "oda.application_database",
     "DocumentApp": "oda.agent.document_app",
     "FatalToolError": "oda.errors",
     "InterruptCheck": "oda.tools.hooks",
@@ -46,11 +49,12 @@ _HOMES = {
     "Reply": "oda.message.reply",
     "RetryPolicy": "oda.agent.retry",
     "Runner": "oda.agent.runner",
+    "Schema": "oda.database.migrate",
     "Settings": "oda.settings",
-    "Turn": "oda.turn.record",
     "ToolCallContext": "oda.tools.hooks",
     "ToolHook": "oda.tools.hooks",
     "ToolHooks": "oda.tools.gate",
+    "Turn": "oda.turn.record",
     "TurnLimits": "oda.agent.limits",
     "configured_model": "oda.agent.model.configured",
     "idempotency_key": "oda.tools.idempotency",

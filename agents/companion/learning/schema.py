@@ -19,7 +19,7 @@ from sqlalchemy import (
     Text,
 )
 
-from oda.database.migrate import Schema
+from oda import Schema
 from oda.database.schema import UtcDateTime
 
 _Name = String(128)

@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import case, delete, func, insert, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from oda.application_database import ApplicationDatabase
+from oda import ApplicationDatabase
 
 from .records import Answer, DayResult, Recitation, Saved, Schedule, ScheduleItem
 from .schema import LEARNING_SCHEMA, answers, recitations, schedules
