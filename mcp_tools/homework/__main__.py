@@ -6,6 +6,7 @@ from typing import get_args
 
 from mcp_tools.homework import Language, SolverMissingError, warm_up
 from mcp_tools.homework.server import make_server
+from mcp_tools.serving import add_transport, serve
 
 
 def main() -> int:
@@ -17,20 +18,14 @@ def main() -> int:
         default="zh",
         help="of comments where the work is of signs alone",
     )
-    parser.add_argument("--transport", choices=("stdio", "http"), default="stdio")
-    parser.add_argument("--host", default="127.0.0.1")
-    parser.add_argument("--port", type=int, default=8093, help="the path is /mcp")
+    add_transport(parser, port=8093)
     options = parser.parse_args()
     try:
         warm_up()
     except SolverMissingError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
-    server = make_server(options.language)
-    if options.transport == "stdio":
-        server.run()
-    else:
-        server.run(transport="streamable-http", host=options.host, port=options.port)
+    serve(make_server(options.language), options)
     return 0
 
 

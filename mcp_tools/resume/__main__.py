@@ -9,6 +9,7 @@ from typing import get_args
 from mcp_tools.resume.files import ResumeFiles
 from mcp_tools.resume.labels import Language
 from mcp_tools.resume.server import make_server
+from mcp_tools.serving import add_transport, serve
 
 FOLDER_VARIABLE = "RESUME_FOLDER"
 
@@ -23,18 +24,12 @@ def main() -> int:
         help=f"where the resumes are (default: ${FOLDER_VARIABLE}, else resumes)",
     )
     parser.add_argument("--language", choices=get_args(Language), default="en", help="of errors")
-    parser.add_argument("--transport", choices=("stdio", "http"), default="stdio")
-    parser.add_argument("--host", default="127.0.0.1")
-    parser.add_argument("--port", type=int, default=8091, help="the path is /mcp")
+    add_transport(parser, port=8091)
     options = parser.parse_args()
     if options.folder.exists() and not options.folder.is_dir():
         print(f"error: {options.folder} is not a folder", file=sys.stderr)
         return 2
-    server = make_server(ResumeFiles(options.folder, language=options.language))
-    if options.transport == "stdio":
-        server.run()
-    else:
-        server.run(transport="streamable-http", host=options.host, port=options.port)
+    serve(make_server(ResumeFiles(options.folder, language=options.language)), options)
     return 0
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from mcp_tools.search.documents import DocumentError, Documents
 from mcp_tools.search.server import make_server
+from mcp_tools.serving import add_transport, serve
 
 
 def main() -> int:
@@ -15,19 +16,14 @@ def main() -> int:
     parser.add_argument(
         "--include", nargs="+", default=["."], help="files and folders in it (default: all)"
     )
-    parser.add_argument("--transport", choices=("stdio", "http"), default="stdio")
-    parser.add_argument("--host", default="127.0.0.1")
-    parser.add_argument("--port", type=int, default=8090, help="the path is /mcp")
+    add_transport(parser, port=8090)
     options = parser.parse_args()
     try:
         server = make_server(Documents(options.root, include=options.include))
     except DocumentError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
-    if options.transport == "stdio":
-        server.run()
-    else:
-        server.run(transport="streamable-http", host=options.host, port=options.port)
+    serve(server, options)
     return 0
 
 
