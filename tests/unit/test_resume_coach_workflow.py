@@ -6,12 +6,13 @@ from typing import TypeVar
 import pytest
 from pydantic import BaseModel
 
+from agents.resume_coach.execution import ExecutionDoc
 from agents.resume_coach.messages import Answer, Start, read_message
 from agents.resume_coach.plan_agent import PlanAgent
 from agents.resume_coach.state import CoachState
 from agents.resume_coach.team import create_default_orchestrator
 from mcp_tools.resume import apply_patch, diff, load_resume, read
-from mcp_tools.resume.diagnosis import diagnose
+from mcp_tools.resume.diagnosis import ProposedEdit, diagnose
 from oda.adapter import AgentAction, PlainAgent
 from oda.errors import ConfigurationError
 from tests.support.coached import ANSWERS, RESUME, TODAY, begun, told, workflow
@@ -49,6 +50,18 @@ async def test_tasks_follow_the_entries_that_another_task_has_moved() -> None:
     assert (state.active.id, state.active.entry) == ("weak_verbs:work[1]", 0)
     state = await told(state, [ANSWERS["weak_verbs"], "yes"])
     assert read(state.document, "work[0].highlights[1]") == ANSWERS["weak_verbs"]
+
+
+@pytest.mark.parametrize(("path", "is_made"), [("basics.name", True), ("work[9].name", False)])
+async def test_the_editor_alone_makes_a_document_of_edits_or_none(path: str, is_made: bool) -> None:
+    first = ProposedEdit(path="basics.email", action="update", value="ann@example.org")
+    second = ProposedEdit(path=path, action="update", value="Ann")
+    doc = ExecutionDoc(task="", edits=(first, second), language="en")
+    state = (await begun()).model_copy(update={"current_exec_doc": doc})
+    after, _ = await workflow().run_editor(state)
+    assert (after.resume != state.resume) is is_made
+    if is_made:
+        assert read(after.document, "basics.email") == "ann@example.org"
 
 
 @pytest.mark.parametrize(
