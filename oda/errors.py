@@ -21,6 +21,11 @@
     │   └── StaleStateError         the state changed since the caller read it
     ├── CrashLoopError              a turn whose process died with it again and again
     ├── OwnershipLostError          another node has taken a turn over
+    ├── WorkspaceError              what an agent or a client wants of a workspace is not allowed
+    │   ├── PathRefusedError        a path leads out of it, or to what is no plain file
+    │   └── QuotaExceededError      it is full, or a file is too large
+    ├── SandboxUnavailableError     there is no sandbox in which code may run
+    ├── ToolRefusedError            the policy bars a tool, or a person has said no
     ├── OverloadedError             a bounded queue or cache is full; try again later
     │   └── DailyLimitError         a user has used up what a day allows
     ├── UnavailableError            a part that we depend on cannot be reached
@@ -246,3 +251,33 @@ class FatalToolError(OdaError):
     """Raised by a tool whose failure must end the turn; other exceptions answer the model."""
 
     code = "fatal_tool_error"
+
+
+class WorkspaceError(OdaError):
+    """Raised when a workspace does not give what is asked of it; the message is for the model."""
+
+    code = "workspace_error"
+
+
+class PathRefusedError(WorkspaceError):
+    """Raised when a path leads out of a workspace, or to something that is no plain file."""
+
+    code = "path_refused"
+
+
+class QuotaExceededError(WorkspaceError):
+    """Raised when a workspace has no room for what is to be written, or a file is too large."""
+
+    code = "quota_exceeded"
+
+
+class SandboxUnavailableError(OdaError):
+    """Raised when no sandbox can be had; code is not run then."""
+
+    code = "sandbox_unavailable"
+
+
+class ToolRefusedError(OdaError):
+    """Raised when a call is made of a tool that the policy bars."""
+
+    code = "tool_refused"

@@ -219,6 +219,34 @@ class LimitSettings(Section):
     together. While Redis is away they are not limited, and the log says so once a minute."""
 
 
+SandboxName = Literal["auto", "bwrap", "landlock", "unsafe-subprocess", "none"]
+
+
+class WorkspaceSettings(Section):
+    """`ODA_WORKSPACE__…`: where agents work, and what their code may take."""
+
+    root: Path | None = None
+    """A directory for all runs; by default `workspaces` in the data directory."""
+    quota_bytes: Annotated[int, Field(ge=2**20)] = 500 * 2**20
+    """Most bytes in the workspace of one run."""
+    quota_files: Annotated[int, Field(ge=10)] = 2000
+    """Most files and folders in it."""
+    retention_days: Annotated[float, Field(gt=0)] = 30.0
+    """How long a workspace is kept after it was last used."""
+    read_chars: Annotated[int, Field(ge=1000)] = 50_000
+    """Most characters that one reading of a file gives."""
+    python: Path | None = None
+    """The interpreter whose environment code gets, read-only; by default that of this process."""
+    run_timeout_s: Seconds = 60.0
+    """Longest run of a piece of code."""
+    run_cpu_s: Annotated[int, Field(ge=1)] = 30
+    run_memory_bytes: Annotated[int, Field(ge=2**28)] = 2 * 2**30
+    run_quota_bytes: Annotated[int, Field(ge=2**20)] = 200 * 2**20
+    """Most bytes that one run may write; they lie in memory while it runs."""
+    runs_at_once: Annotated[int, Field(ge=1)] = 4
+    """Most pieces of code that run at the same time; further ones wait."""
+
+
 def _origin(value: str) -> str:
     """An origin as browsers send it.
 
@@ -282,6 +310,10 @@ class Settings(BaseSettings):
     day: DaySettings = DaySettings()
     tools: ToolsSettings = ToolsSettings()
     breaker: BreakerSettings = BreakerSettings()
+    workspace: WorkspaceSettings = WorkspaceSettings()
+    sandbox: Annotated[SandboxName, BeforeValidator(_lower)] = "auto"
+    """Where agents' code runs. `auto` takes the first of bubblewrap and Landlock that holds here,
+    and refuses where none does; `unsafe-subprocess` is no sandbox at all."""
     jwt: JwtSettings = JwtSettings()
 
     host: str = "127.0.0.1"
@@ -333,6 +365,11 @@ class Settings(BaseSettings):
                 f"the settings cannot be read: {error}",
                 remedy="correct the environment, .env or config/oda.yaml",
             ) from error
+
+    @property
+    def workspace_root(self) -> Path:
+        """The directory of all workspaces, with the default filled in."""
+        return (self.workspace.root or self.data_dir / "workspaces").resolve()
 
     @property
     def resolved_database_url(self) -> str:

@@ -6,6 +6,8 @@ from contextlib import AbstractAsyncContextManager, aclosing
 
 from google.adk.events import Event
 
+from oda.tools.progress import telling
+
 _PATIENCE_S = 5.0
 """How long work may take to end after it was cancelled, before it is cancelled again."""
 
@@ -14,7 +16,8 @@ class Pump:
     """The one piece of work of a turn that runs at a time, so that it can be stopped from anywhere.
 
     The stream is at most one event ahead of its reader, as in ADK itself: what follows an event
-    begins when the event has been taken.
+    begins when the event has been taken. What is told in between (`oda.tools.progress`) comes in
+    its place, and nothing waits for it.
     """
 
     def __init__(self) -> None:
@@ -42,12 +45,13 @@ class Pump:
 
         async def run() -> None:
             try:
-                async with within, aclosing(source()) as events:
-                    async for event in events:
-                        if self._stopped:  # the source has swallowed the cancellation
-                            break
-                        queue.put_nowait(event)
-                        await queue.join()
+                with telling(queue.put_nowait):
+                    async with within, aclosing(source()) as events:
+                        async for event in events:
+                            if self._stopped:  # the source has swallowed the cancellation
+                                break
+                            queue.put_nowait(event)
+                            await queue.join()
             finally:
                 queue.put_nowait(None)
 

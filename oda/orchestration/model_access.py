@@ -2,11 +2,11 @@
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from datetime import date, datetime
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 from uuid import uuid4
 
 from google.adk.agents.llm_agent import LlmAgent
@@ -55,6 +55,8 @@ class StepContext:
     """Name in the configuration."""
     turn: TurnScope | None = field(default=None, repr=False)
     """The turn whose limits hold; None outside of turns."""
+    tells: Callable[[dict[str, Any]], None] | None = field(default=None, repr=False)
+    """Where `tell` leads; None outside of turns."""
     used: list[Used] = field(default_factory=list)
     """What each call of a model has cost so far."""
 
@@ -67,6 +69,11 @@ class StepContext:
     def has_model(self) -> bool:
         """Whether there is a model to ask."""
         return model_configured(self.model)
+
+    def tell(self, said: dict[str, Any]) -> None:
+        """Tell whoever reads the turn of something on the way to the answer; nothing is stored."""
+        if self.tells is not None:
+            self.tells(said)
 
     async def ask(self, instruction: str, said: str | Sequence[Part], answer: type[T]) -> T:
         """Have a model answer in the shape of `answer`.

@@ -23,6 +23,7 @@ from pydantic import BaseModel, PrivateAttr
 from oda.agent.model.configured import configured_model
 from oda.agent.turn_plugin import running_turn
 from oda.errors import ConfigurationError
+from oda.message.progress import progress_event
 from oda.orchestration.asking import answers_in, words_of
 from oda.orchestration.classification import Classification, ClassifyRequest, classify_step
 from oda.orchestration.model_access import StepContext
@@ -34,6 +35,7 @@ from oda.orchestration.turn_at_hand import TurnAtHand
 from oda.orchestration.understanding import ConfirmStep
 from oda.orchestration.user_input import read_image, transcribe_audio
 from oda.orchestration.workflow import Workflow
+from oda.tools.progress import tell
 
 STEP_KEY = "oda_step"
 """Metadata of the event of a step: its name, attempts, and why its fallback has answered."""
@@ -148,10 +150,20 @@ async def _run(
         now=now,
         call_id=f"{ctx.invocation_id}-{next(numbers)}",
         turn=running_turn(ctx.get_invocation_context()),
+        tells=partial(_tell, ctx, step),
     )
     answer = await ctx.run_node(_node(step, context), request)
     response: BaseModel = step.response.model_validate(answer)
     return response
+
+
+def _tell(ctx: Context, step: Step[Any, Any], said: dict[str, Any]) -> None:
+    """Tell what a step says while it is at work."""
+    event = progress_event(
+        {"step": step.name, **said}, author=_node_name(step), invocation_id=ctx.invocation_id
+    )
+    event.node_info.path = ctx.node_path
+    tell(event)
 
 
 def _node(step: Step[Any, Any], context: StepContext) -> FunctionNode:
@@ -166,7 +178,11 @@ def _node(step: Step[Any, Any], context: StepContext) -> FunctionNode:
             raise
         yield _on_record(step, outcome, context)
 
-    return FunctionNode(func=run, name=step.name.replace("-", "_"))
+    return FunctionNode(func=run, name=_node_name(step))
+
+
+def _node_name(step: Step[Any, Any]) -> str:
+    return step.name.replace("-", "_")
 
 
 def _by_name(kind: str, named: Sequence[tuple[str, Any]]) -> dict[str, Any]:

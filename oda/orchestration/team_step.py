@@ -46,6 +46,7 @@ def team_step(
 
     A scene keeps the state between two turns in its data. A step that fails has changed nothing; it
     is tried again from its beginning, so agents may be asked twice, and their tools called twice.
+    What agents say is told as it comes (`StepContext.tell`), and stands in the output as well.
 
     Args:
         team: Makes a team for one input; its agents may ask models through the context.
@@ -63,6 +64,8 @@ def team_step(
                 async for item in items:
                     if isinstance(item, AgentOutput):
                         output = item
+                    else:
+                        context.tell({"message": item.model_dump(mode="json")})
         told_as_json = output.model_copy(update={"content": storable(output.content)})
         return TeamResponse[S](state=changed, output=told_as_json)
 

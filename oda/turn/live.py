@@ -13,6 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from oda.clock import Clock, utc
 from oda.database.journal import LINGER_S, Journal, may_pass
 from oda.errors import OwnershipLostError
+from oda.message.progress import merged_progress, progress_of
 from oda.telemetry import get_logger
 from oda.turn.log import Entry, EntryKind, TurnLog
 from oda.turn.record import Turn, TurnUsage
@@ -144,7 +145,7 @@ class LiveTurn:
         before = self._waiting[-1][1] if self._waiting else None
         if not isinstance(before, Event):
             return False
-        merged = merged_partial(before, event)
+        merged = merged_partial(before, event) or merged_progress(before, event)
         if merged is None:
             return False
         self._waiting[-1] = ("event", merged)
@@ -174,7 +175,7 @@ class LiveTurn:
             before = self._waiting[-1][1]
             if not (isinstance(before, Event) and before.partial and before.author == event.author):
                 return
-            if _only_text(before):
+            if _only_text(before) or progress_of(before) is not None:
                 return
             self._waiting.pop()
 

@@ -9,6 +9,7 @@ from pydantic_core import to_json
 
 from mcp_tools.resume import JsonObject
 from oda import Turn
+from oda.message.progress import progress_of
 from oda.orchestration.orchestrator import STEP_KEY
 from oda.orchestration.response import RESPONSE_KEY, Response
 from oda.orchestration.state import STATE_KEY
@@ -38,6 +39,8 @@ class TurnReader:
         self._after = after
         self._state: CoachState | None = None
         self._response: Response | None = None
+        self._told: list[JsonObject] = []
+        """What has been told of the step that is at work."""
 
     async def view(self) -> View:
         """The view after the turn.
@@ -67,7 +70,7 @@ class TurnReader:
             yield [Frame(None, "error", to_json(told_as))]
 
     async def _read(self) -> AsyncGenerator[Sequence[JsonObject], None]:
-        """Follow the turn; yields what the agents have said in each step."""
+        """Follow the turn; yields what the agents say."""
         async with aclosing(self._conversations.follow(self._turn, after=self._after)) as happening:
             async for item in happening:
                 if isinstance(item, Turn):
@@ -78,15 +81,21 @@ class TurnReader:
                     yield said
 
     def _take(self, event: Event) -> Sequence[JsonObject]:
+        if (progress := progress_of(event)) is not None:
+            message = progress.get("message") or {}
+            if not message or message["partial"]:
+                return ()
+            self._told.append(_shown(message))
+            return self._told[-1:]
         told = event.custom_metadata or {}
         if RESPONSE_KEY in told:
             self._response = Response.model_validate(told[RESPONSE_KEY])
             self._state = coach_state(event.actions.state_delta)
         if STEP_KEY not in told or not isinstance(event.output, dict):
             return ()
-        shown = ("agent", "content", "kind")
-        messages = event.output["output"]["messages"]
-        return [{name: message[name] for name in shown} for message in messages]
+        messages = [_shown(message) for message in event.output["output"]["messages"]]
+        already, self._told = self._told, []
+        return [message for message in messages if message not in already]
 
     def _end(self) -> View:
         turn, response = self._turn, self._response
@@ -100,3 +109,7 @@ class TurnReader:
             raise Refusal(409, response.error.message, code=response.error.code)
         assert self._state is not None
         return view_of(self._state, session_id=turn.session_id, trace_id=turn.trace_id or "")
+
+
+def _shown(message: JsonObject) -> JsonObject:
+    return {name: message[name] for name in ("agent", "content", "kind")}

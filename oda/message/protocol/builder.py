@@ -7,6 +7,7 @@ from typing import Any, Protocol
 from google.adk.events import Event
 from pydantic import BaseModel
 
+from oda.message.progress import progress_of
 from oda.message.protocol.open_spans import OpenSpans, cut_off
 from oda.message.protocol.records import ContentChannel, Message, SpanOutcome
 from oda.message.protocol.steps import ASKS_A_PERSON, Steps
@@ -87,7 +88,9 @@ class MessageBuilder:
             self._steps.settle()
             return
         places = self._tasks.arrive(event)
-        if _tells(event):
+        if (progress := progress_of(event)) is not None:
+            self._steps.progressed(self._tasks.inside(places, root), progress)
+        elif _tells(event):
             self._tell(event, self._tasks.inside(places, root))
         self._steps.settle()
         self._tasks.leave(event, places)

@@ -16,10 +16,11 @@ Content by channel:
 
     PLAIN         `text`. With `delta` it is a piece; without it is the whole text of the message,
                   which closes it and stands for its pieces.
-    TOOL_CALLING  {tool, call_id, args} of a call, then {tool, call_id, result}; or code that the
-                  model has had run, as ADK's part.
-    OUTPUT        {artifact, version} of a file, {output} of a graph's node, or data that the model
-                  has made, as ADK's part.
+    TOOL_CALLING  {tool, call_id, args} of a call, {tool, call_id, progress} of what it tells while
+                  it is at work, such as {stream, text} of code, then {tool, call_id, result}; or
+                  code that the model has had run, as ADK's part.
+    OUTPUT        {artifact, version} of a file, {output} of a graph's node and {progress} on the
+                  way to it, or data that the model has made, as ADK's part.
     HITL, FORM, AUTH
                   {id, name, args}, as in the turn's `pending_input`. FORM has a JSON Schema in
                   `args.response_schema`; AUTH asks for a credential; all else is HITL.

@@ -91,6 +91,16 @@ class Steps:
             else:
                 self._result(step, call_id, call, response, by_person=event.author == "user")
 
+    def progressed(self, inside: str, progress: Mapping[str, Any]) -> None:
+        """What is told while a tool call, or something else inside of this span, is at work."""
+        call_id = str(progress.get("call_id") or "")
+        if (step := self._step_of(call_id)) is None:
+            self._spans.tell(inside, "OUTPUT", {"progress": progress})
+            return
+        call = step.calls[call_id]
+        said = {"tool": call.tool, "call_id": call_id, "progress": progress}
+        self._spans.tell(call.span_id, "TOOL_CALLING", said)
+
     def call_span(self, call_id: str) -> str | None:
         """The span of a call that is open."""
         step = self._step_of(call_id)

@@ -1,0 +1,1 @@
+"""Where an agent works: a directory for each run, its files, and a sandbox for code."""

@@ -1,0 +1,1 @@
+"""Where code runs that nobody has read: one interface, several sandboxes."""
