@@ -17,15 +17,13 @@ from google.adk.tools.base_toolset import BaseToolset
 from oda.agent.model.client_retries import without_client_retries
 from oda.agent.model.configured import configured_model
 from oda.agent.model.litellm_import import prepare_litellm
+from oda.config.files import configured_by
 from oda.config.records import AgentRecord, Configuration
 from oda.errors import AgentLoadError, AgentNotFoundError, ConfigurationError, OdaError
 from oda.telemetry import experimental_on_purpose, get_logger
 from oda.tools.idempotency import idempotent
 
 log = get_logger(__name__)
-
-_ROUTES = "routes"
-"""Module of an agent's folder, and the function in it, that make its HTTP routes."""
 
 
 @dataclass(frozen=True)
@@ -111,24 +109,25 @@ class Definitions:
         except AgentLoadError as error:
             return error
 
-    def routes(self, name: str) -> Callable[[], object] | None:
-        """The function `routes` of the agent's `routes.py`; None when it brings no such file.
+    def part(self, name: str, function: str, *, file: str) -> Callable[[], object] | None:
+        """A function of a file that the agent's folder may bring; None when there is no such file.
 
         Raises:
             AgentNotFoundError: there is no such agent.
             AgentLoadError: the agent, or the file, fails or has no such function.
         """
-        self.get(name)
-        if not (Path(self._loader.agents_dir) / name / f"{_ROUTES}.py").is_file():
+        there = (Path(self._loader.agents_dir) / name / f"{file}.py").is_file()
+        if name in self.names() and not there:
             return None
+        self.get(name)
         try:
-            found = getattr(import_module(f"{name}.{_ROUTES}"), _ROUTES, None)
+            found = getattr(import_module(f"{name}.{file}"), function, None)
         except Exception as error:
-            raise broken_routes(name, f"{type(error).__name__}: {error}") from error
+            raise broken_part(name, file, f"{type(error).__name__}: {error}") from error
         if not callable(found):
-            raise broken_routes(name, f"{_ROUTES}.py has no function {_ROUTES!r}")
-        function: Callable[[], object] = found
-        return function
+            raise broken_part(name, file, f"{file}.py has no function {function!r}")
+        part: Callable[[], object] = found
+        return part
 
     def _load(self, name: str) -> App:
         if name not in self.names():
@@ -137,7 +136,7 @@ class Definitions:
                 remedy=f"there are: {', '.join(self.names()) or 'none'}",
             )
         try:
-            with experimental_on_purpose():
+            with experimental_on_purpose(), configured_by(self._configuration):
                 loaded: Any = self._loader.load_agent(name)
         except OdaError:
             raise
@@ -169,10 +168,10 @@ class Definitions:
         return app.model_copy(update={"root_agent": root.clone(update=update)})
 
 
-def broken_routes(name: str, reason: str) -> AgentLoadError:
-    """The error of an agent whose HTTP routes cannot be served; the agent itself can be used."""
+def broken_part(name: str, file: str, reason: str) -> AgentLoadError:
+    """The error of an agent of which something beside it cannot be used; itself it can."""
     return AgentLoadError(
-        f"The routes of the agent {name!r} cannot be loaded: {reason}",
+        f"The {file} of the agent {name!r} cannot be loaded: {reason}",
         remedy="run `oda doctor` for details",
     )
 

@@ -141,6 +141,21 @@ def run(
 
 
 @app.command()
+def sidecar(
+    agent: Annotated[
+        str | None,
+        typer.Argument(metavar="[AGENT]", help="By default the only one that has a sidecar."),
+    ] = None,
+    user: User = None,
+    agents: Agents = None,
+) -> ExitCode:
+    """Answer JSON lines of stdin on stdout, for a desktop shell; all else goes to stderr."""
+    from oda.cli.sidecar import sidecar
+
+    return sidecar(agent, user=user, agents_dir=agents)
+
+
+@app.command()
 def agents(agents: Agents = None, json: Json = False) -> ExitCode:
     """List the agents with their models and tools; exit code 1 if one cannot be loaded."""
     from oda.cli.agents import list_agents

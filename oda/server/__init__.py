@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from oda.server.openapi import problem_responses as problem_responses
     from oda.server.orchestrator.routes import orchestrator_routes as orchestrator_routes
     from oda.server.problems import Refusal as Refusal
+    from oda.server.sse import Seen as Seen
+    from oda.server.sse import StreamedAs as StreamedAs
     from oda.server.sse import sse_response as sse_response
     from oda.server.turn_frames import Frame as Frame
 
@@ -23,6 +25,8 @@ _HOMES = {
     "Conversations": "oda.server.conversations",
     "Frame": "oda.server.turn_frames",
     "Refusal": "oda.server.problems",
+    "Seen": "oda.server.sse",
+    "StreamedAs": "oda.server.sse",
     "download_headers": "oda.server.downloads",
     "orchestrator_routes": "oda.server.orchestrator.routes",
     "page_headers": "oda.server.downloads",

@@ -29,7 +29,7 @@ from collections.abc import Iterator
 from fastapi import APIRouter, Depends, FastAPI
 from fastapi.routing import iter_route_contexts
 
-from oda.agent.definition import Definitions, broken_routes
+from oda.agent.definition import Definitions, broken_part
 from oda.errors import AgentLoadError
 from oda.server.conversations import OfApp
 from oda.server.openapi import Bearer, problems
@@ -37,6 +37,8 @@ from oda.telemetry import get_logger
 
 log = get_logger(__name__)
 
+_ROUTES = "routes"
+"""The file in an agent's folder, and the function in it."""
 _PREFIX = "/api/"
 
 
@@ -47,18 +49,20 @@ def load_routes(definitions: Definitions, name: str) -> APIRouter | None:
         AgentNotFoundError: there is no such agent.
         AgentLoadError: the agent or its routes are broken.
     """
-    make = definitions.routes(name)
+    make = definitions.part(name, _ROUTES, file=_ROUTES)
     if make is None:
         return None
     try:
         router = make()
     except Exception as error:
-        raise broken_routes(name, f"{type(error).__name__}: {error}") from error
+        raise broken_part(name, _ROUTES, f"{type(error).__name__}: {error}") from error
     if not isinstance(router, APIRouter):
-        raise broken_routes(name, f"routes() returns {type(router).__name__}, not an APIRouter")
+        raise broken_part(
+            name, _ROUTES, f"routes() returns {type(router).__name__}, not an APIRouter"
+        )
     for path, _ in _paths(router):
         if not path.startswith(_PREFIX):
-            raise broken_routes(name, f"the path {path!r} does not begin with {_PREFIX!r}")
+            raise broken_part(name, _ROUTES, f"the path {path!r} does not begin with {_PREFIX!r}")
     return router
 
 
@@ -90,7 +94,7 @@ def _include(app: FastAPI, name: str, router: APIRouter) -> None:
     taken: dict[tuple[str, str], str] = app.state.agent_routes
     for path, method in _paths(router):
         if (path, method) in taken:
-            raise broken_routes(name, f"{taken[path, method]!r} has {method} {path} already")
+            raise broken_part(name, _ROUTES, f"{taken[path, method]!r} has {method} {path} already")
     taken.update(dict.fromkeys(_paths(router), name))
     app.include_router(
         router,

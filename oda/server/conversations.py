@@ -1,6 +1,6 @@
 """What the routes of an agent work with: the conversations of who asks, with this app."""
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from typing import Annotated, Any
 
@@ -14,6 +14,7 @@ from oda.context import OdaContext
 from oda.errors import SessionExistsError, SessionNotFoundError, TurnNotFoundError
 from oda.message.content import Message, to_content
 from oda.server.access import Context, User, turns_at_once
+from oda.server.turn_frames import Frame, View, turn_frames
 from oda.session.oda_session import OdaSession
 from oda.session.past_state import INITIAL, initial_state, state_after
 from oda.turn.record import Turn
@@ -199,6 +200,16 @@ class AppConversations:
                 if isinstance(item, Turn):
                     turn = item
         return turn
+
+    def log(
+        self, turn: Turn, *, after: int = 0, view: View = "events"
+    ) -> AsyncGenerator[Sequence[Frame], None]:
+        """A turn's numbered log from after an entry, at the reader's pace; see `turn_frames`."""
+        return turn_frames(self._oda.turns, turn.turn_id, after, view)
+
+    async def cancel(self, turn: Turn) -> Turn:
+        """End a turn; one that has ended stays as it is."""
+        return await self._oda.turns.cancel(turn.turn_id, self.user_id)
 
     async def state_after(self, session: OdaSession, turn: Turn) -> dict[str, Any]:
         """The session's own state as a turn has left it, whatever has happened since.

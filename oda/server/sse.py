@@ -1,13 +1,41 @@
 """Server-sent events: a turn's log, or whatever else is told piece by piece."""
 
 from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import Annotated
 
+from fastapi import Depends, Header, Query
 from starlette.responses import StreamingResponse
 
 from oda.context import OdaContext
+from oda.errors import InvalidRequestError
 from oda.server.turn_frames import Frame, View, turn_frames
 
+LAST_NUMBER = 2**53 - 1
+"""Largest number of an entry: more than JSON can tell apart, no log has."""
+
+StreamedAs = Annotated[
+    View, Query(description="ADK events, or spans and content of the message protocol.")
+]
+
 _HEARTBEAT = b": keep-alive\n\n"
+_MAX_DIGITS = 18
+
+
+def _seen(
+    after: Annotated[
+        int, Query(ge=0, le=LAST_NUMBER, description="Number of the last entry seen.")
+    ] = 0,
+    last_event_id: Annotated[str | None, Header()] = None,
+) -> int:
+    if last_event_id is None:
+        return after
+    if not last_event_id.isdecimal() or len(last_event_id) > _MAX_DIGITS:
+        raise InvalidRequestError("Last-Event-ID: must be a number of this turn.")
+    return int(last_event_id)
+
+
+Seen = Annotated[int, Depends(_seen)]
+"""Number of the last entry of a log that a client has seen."""
 
 
 def event_stream(

@@ -4,24 +4,22 @@ import json
 from collections.abc import Sequence
 from typing import Annotated
 
-from fastapi import APIRouter, Header, Query, Request, Response
+from fastapi import APIRouter, Header, Request, Response
 from fastapi.responses import JSONResponse
 from pydantic_core import to_json
 
 from oda.context import OdaContext
-from oda.errors import InvalidRequestError
 from oda.server.access import Context, User
 from oda.server.audit import audit_answers
 from oda.server.idempotency import KeyHeader, headers_of
 from oda.server.message_view import MessageView
 from oda.server.openapi import problems, sends
-from oda.server.sse import event_stream
+from oda.server.sse import Seen, StreamedAs, event_stream
 from oda.server.turn_frames import View
 from oda.server.v1.paths import AppName, SessionId, TurnId
 from oda.server.v1.sessions import Cursor, Limit
 from oda.server.v1.submission import to_submission
 from oda.server.v1.wire import (
-    LAST_NUMBER,
     AnswerInput,
     CancelReceipt,
     EntryList,
@@ -36,10 +34,6 @@ from oda.turn.record import Turn
 router = APIRouter(tags=["turns"])
 
 Accept = Annotated[str, Header(include_in_schema=False)]
-StreamedAs = Annotated[
-    View, Query(description="ADK events, or spans and content of the message protocol.")
-]
-_MAX_DIGITS = 18
 _STREAM = {
     "description": "The end of the turn as JSON, or its events as a stream",
     "content": {"text/event-stream": {"schema": {"type": "string"}}},
@@ -114,19 +108,12 @@ async def get_turn_events(
     tid: TurnId,
     oda: Context,
     user: User,
+    after: Seen,
     accept: Accept = "",
-    after: Annotated[
-        int, Query(ge=0, le=LAST_NUMBER, description="Number of the last entry seen.")
-    ] = 0,
-    last_event_id: Annotated[str | None, Header()] = None,
     view: StreamedAs = "events",
 ) -> Response:
     """What has happened in a turn; as a stream, also what is still to come."""
     turn = await oda.turns.get(tid, user)
-    if last_event_id is not None:
-        if not last_event_id.isdecimal() or len(last_event_id) > _MAX_DIGITS:
-            raise InvalidRequestError("Last-Event-ID: must be a number of this turn.")
-        after = int(last_event_id)
     if "text/event-stream" in accept:
         return event_stream(oda, tid, after=after, view=view, headers={})
     entries = await oda.turns.entries(turn.turn_id, 0 if view == "messages" else after)

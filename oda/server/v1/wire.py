@@ -13,6 +13,7 @@ from oda.agent.description import AppDescription
 from oda.agent.limits import Limits
 from oda.server.idempotency import KeyField
 from oda.server.socket_messages import RequestId
+from oda.server.sse import LAST_NUMBER
 from oda.server.v1.user_message import Message
 from oda.session.lane import OnBusy
 from oda.session.oda_session import OdaSession
@@ -20,9 +21,6 @@ from oda.turn.record import Turn
 
 AdkEvent = dict[str, Any]
 """An ADK event as ADK serialises it: camelCase, nulls left out."""
-
-LAST_NUMBER = 2**53 - 1
-"""Largest number of an entry: more than JSON can tell apart, no log has."""
 
 TurnId = Annotated[str, Field(max_length=128, pattern="^[!-~]+$")]
 NewSessionId = Annotated[
