@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from oda.agent.create_agent import create_agent as create_agent
     from oda.agent.document_app import DocumentApp as DocumentApp
     from oda.agent.limits import TurnLimits as TurnLimits
     from oda.agent.manager import OdaAgentManager as OdaAgentManager
@@ -14,8 +15,10 @@ if TYPE_CHECKING:
     from oda.agent.model.registry import model_configured as model_configured
     from oda.agent.oda_agent import OdaAgent as OdaAgent
     from oda.agent.retry import RetryPolicy as RetryPolicy
+    from oda.agent.run_limits import RunLimits as RunLimits
     from oda.agent.runner import Runner as Runner
     from oda.application_database import ApplicationDatabase as ApplicationDatabase
+    from oda.application_resource import ApplicationResource as ApplicationResource
     from oda.context import OdaContext as OdaContext
     from oda.database.migrate import Schema as Schema
     from oda.errors import FatalToolError as FatalToolError
@@ -24,6 +27,7 @@ if TYPE_CHECKING:
     from oda.session.manager import OdaSessionManager as OdaSessionManager
     from oda.session.oda_session import OdaSession as OdaSession
     from oda.settings import Settings as Settings
+    from oda.tools.capability import Capability as Capability
     from oda.tools.gate import ToolHooks as ToolHooks
     from oda.tools.hooks import InterruptCheck as InterruptCheck
     from oda.tools.hooks import LogToolCalls as LogToolCalls
@@ -32,10 +36,14 @@ if TYPE_CHECKING:
     from oda.tools.idempotency import idempotency_key as idempotency_key
     from oda.tools.idempotency import idempotent as idempotent
     from oda.tools.mcp import mcp_toolset as mcp_toolset
+    from oda.tools.policy import ToolPolicy as ToolPolicy
+    from oda.tools.untrusted import untrusted as untrusted
     from oda.turn.record import Turn as Turn
 
 _HOMES = {
     "ApplicationDatabase": "oda.application_database",
+    "ApplicationResource": "oda.application_resource",
+    "Capability": "oda.tools.capability",
     "DocumentApp": "oda.agent.document_app",
     "FatalToolError": "oda.errors",
     "InterruptCheck": "oda.tools.hooks",
@@ -48,19 +56,23 @@ _HOMES = {
     "OdaSessionManager": "oda.session.manager",
     "Reply": "oda.message.reply",
     "RetryPolicy": "oda.agent.retry",
+    "RunLimits": "oda.agent.run_limits",
     "Runner": "oda.agent.runner",
     "Schema": "oda.database.migrate",
     "Settings": "oda.settings",
     "ToolCallContext": "oda.tools.hooks",
     "ToolHook": "oda.tools.hooks",
     "ToolHooks": "oda.tools.gate",
+    "ToolPolicy": "oda.tools.policy",
     "Turn": "oda.turn.record",
     "TurnLimits": "oda.agent.limits",
     "configured_model": "oda.agent.model.configured",
+    "create_agent": "oda.agent.create_agent",
     "idempotency_key": "oda.tools.idempotency",
     "idempotent": "oda.tools.idempotency",
     "mcp_toolset": "oda.tools.mcp",
     "model_configured": "oda.agent.model.registry",
+    "untrusted": "oda.tools.untrusted",
 }
 
 __all__ = list(_HOMES)

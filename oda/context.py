@@ -18,6 +18,7 @@ from oda.agent.manager import OdaAgentManager, Services
 from oda.agent.model.litellm_import import close_clients, litellm_ready
 from oda.agent.model.registry import Models, default_models
 from oda.agent.rehearsal import rehearse
+from oda.application_resource import OpenResources, default_resources
 from oda.clock import Clock, SystemClock
 from oda.config.files import ConfigurationFiles
 from oda.config.records import Configuration
@@ -25,6 +26,8 @@ from oda.config.secrets import known_secrets
 from oda.database.database import Database, default_database, open_database
 from oda.database.migrate import upgrade
 from oda.errors import AgentStateError
+from oda.identity.audit import AuditLog
+from oda.identity.refusals import audited_refusals
 from oda.secret_mask import secrets
 from oda.session.live_history import LiveHistory
 from oda.session.manager import OdaSessionManager
@@ -34,6 +37,7 @@ from oda.settings import Settings
 from oda.telemetry import current_trace_id
 from oda.tools.ledger import SqlToolLedger
 from oda.tools.mcp import McpConnections, default_connections
+from oda.tools.policed import default_refusal_sink
 from oda.turn.in_process import InProcessEngine
 
 
@@ -115,6 +119,10 @@ class OdaContext:
             with self.database.reaching():
                 await upgrade(self.database.engine)
             stack.enter_context(default_database.set(self.database))
+            refusals = audited_refusals(AuditLog(self.database, self._clock))
+            stack.enter_context(default_refusal_sink.set(refusals))
+            resources = await stack.enter_async_context(OpenResources())
+            stack.enter_context(default_resources.set(resources))
             opened = await stack.enter_async_context(open_services(settings, self.database))
             self.services = replace(opened, session=LiveHistory(opened.session))
             self.mcp = await stack.enter_async_context(

@@ -1,24 +1,33 @@
-"""What exists: models, agents, MCP servers and retry policies, read from YAML files.
+"""What exists: models, agents, MCP servers, capabilities and retry policies, from YAML files.
 
 Importing this package is cheap: it knows neither ADK, nor MCP, nor any model library.
 """
 
-from oda.config.files import ConfigurationFiles, default_directory, load_configuration
+from oda.config.files import (
+    ConfigurationFiles,
+    configured_by,
+    current_configuration,
+    default_directory,
+    load_configuration,
+)
 from oda.config.records import (
     AgentRecord,
     AnyMcpServerRecord,
+    CapabilityRecord,
     Configuration,
     McpServerRecord,
     ModelRecord,
     RemoteMcpServerRecord,
     RetryRecord,
     StdioMcpServerRecord,
+    ToolPolicyRecord,
 )
 from oda.config.secrets import resolve_secrets
 
 __all__ = [
     "AgentRecord",
     "AnyMcpServerRecord",
+    "CapabilityRecord",
     "Configuration",
     "ConfigurationFiles",
     "McpServerRecord",
@@ -26,6 +35,9 @@ __all__ = [
     "RemoteMcpServerRecord",
     "RetryRecord",
     "StdioMcpServerRecord",
+    "ToolPolicyRecord",
+    "configured_by",
+    "current_configuration",
     "default_directory",
     "load_configuration",
     "resolve_secrets",

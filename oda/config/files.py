@@ -2,7 +2,9 @@
 
 import logging
 import os
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -10,14 +12,21 @@ import yaml
 from pydantic import BaseModel, ValidationError
 
 from oda.config.problems import dangling_references, describe
-from oda.config.records import AgentsFile, Configuration, McpFile, ModelsFile, RetryFile
+from oda.config.records import (
+    AgentsFile,
+    CapabilitiesFile,
+    Configuration,
+    McpFile,
+    ModelsFile,
+    RetryFile,
+)
 from oda.errors import ConfigurationError
 
 logger = logging.getLogger(__name__)
 
 File = TypeVar("File", bound=BaseModel)
 
-_FILES = ("models.yaml", "agents.yaml", "mcp.yaml", "retry.yaml")
+_FILES = ("models.yaml", "agents.yaml", "mcp.yaml", "retry.yaml", "capabilities.yaml")
 
 
 def default_directory() -> Path:
@@ -31,12 +40,12 @@ def load_configuration(directory: Path) -> Configuration:
     Raises:
         ConfigurationError: naming file, key and reason.
     """
-    models = _read(directory / "models.yaml", ModelsFile).models
-    agents = _read(directory / "agents.yaml", AgentsFile).agents
-    servers = _read(directory / "mcp.yaml", McpFile).servers
-    policies = _read(directory / "retry.yaml", RetryFile).policies
     configuration = Configuration(
-        models=models, agents=agents, mcp_servers=servers, retry_policies=policies
+        models=read_file(directory / "models.yaml", ModelsFile).models,
+        agents=read_file(directory / "agents.yaml", AgentsFile).agents,
+        mcp_servers=read_file(directory / "mcp.yaml", McpFile).servers,
+        retry_policies=read_file(directory / "retry.yaml", RetryFile).policies,
+        capabilities=read_file(directory / "capabilities.yaml", CapabilitiesFile).capabilities,
     )
     for file, problem in dangling_references(configuration):
         raise ConfigurationError(f"{directory / file}: {problem.text}", remedy=problem.remedy)
@@ -84,7 +93,38 @@ def _stamp(path: Path) -> tuple[int, int] | None:
     return status.st_mtime_ns, status.st_size
 
 
-def _read(path: Path, kind: type[File]) -> File:
+_configured_by: ContextVar[Callable[[], Configuration] | None] = ContextVar(
+    "oda_configured_by", default=None
+)
+
+
+@contextmanager
+def configured_by(configuration: Callable[[], Configuration]) -> Iterator[None]:
+    """Let an application's configuration hold for the code that is loaded inside of this block."""
+    token = _configured_by.set(configuration)
+    try:
+        yield
+    finally:
+        _configured_by.reset(token)
+
+
+def current_configuration() -> Configuration:
+    """What code goes by that is being loaded: the application's configuration, or where no
+    application loads it, the files of `default_directory()` as they are now.
+
+    Raises:
+        ConfigurationError: when the files are wrong.
+    """
+    configuration = _configured_by.get()
+    return load_configuration(default_directory()) if configuration is None else configuration()
+
+
+def read_file(path: Path, kind: type[File]) -> File:
+    """One file of the configuration; one that is not there says nothing.
+
+    Raises:
+        ConfigurationError: naming file, key and reason.
+    """
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:

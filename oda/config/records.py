@@ -41,6 +41,13 @@ def _without_literal_secrets(values: Values) -> Values:
     return values
 
 
+def _import_path(text: str) -> str:
+    module, colon, name = text.partition(":")
+    if not colon or not all(part.isidentifier() for part in (*module.split("."), name)):
+        raise ValueError("an import path has the form package.module:name")
+    return text
+
+
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z][A-Za-z0-9_-]*$", max_length=40)]
 AgentName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_.]*$")]
 Text = Annotated[str, StringConstraints(min_length=1, strip_whitespace=True)]
@@ -187,6 +194,42 @@ AnyMcpServerRecord = Annotated[
 ]
 
 
+class ToolPolicyRecord(Record):
+    """Which tools may be used; a tool that no list of names or patterns allows is barred."""
+
+    allow: tuple[Text, ...] = ()
+    """Allowed in every run; `read_*` stands for all names that begin so."""
+    allow_interactive: tuple[Text, ...] = ()
+    """Allowed besides where a person has written."""
+    allow_automated: tuple[Text, ...] = ()
+    """Allowed besides where a schedule or a program has begun the run."""
+    require_confirmation: tuple[Text, ...] = ()
+    """Of the allowed ones those of which a person must approve each call."""
+
+
+class CapabilityRecord(Record):
+    """What agents are given in one piece: instructions, and tools with the leave to use them."""
+
+    instructions: str = ""
+    """Added to the agent's instructions; `{name}` is filled in from the session's state."""
+    tools: tuple[Text, ...] = ()
+    """Names of tools, import paths such as `package.module:name`, or servers of mcp.yaml."""
+    tool_policy: Annotated[ToolPolicyRecord, Section] = ToolPolicyRecord()
+    """What of these, and of the other tools of the agent, may be used."""
+    untrusted: tuple[Text, ...] = ()
+    """Tools, by name or pattern, whose results hold what strangers have written."""
+    skills: tuple[Path, ...] = ()
+    """Folders with a SKILL.md, or of such folders; relative to the configuration file."""
+    setup: Annotated[Text, AfterValidator(_import_path)] | None = None
+    """`package.module:function`, called with each agent that is made with the capability."""
+
+    @field_validator("skills")
+    @classmethod
+    def _relative_to_file(cls, skills: tuple[Path, ...], info: ValidationInfo) -> tuple[Path, ...]:
+        directory = (info.context or {}).get("directory")
+        return tuple((directory / one).resolve() for one in skills) if directory else skills
+
+
 class ModelsFile(Record):
     """models.yaml"""
 
@@ -211,6 +254,12 @@ class RetryFile(Record):
     policies: Annotated[Mapping[Name, RetryRecord], Section] = {}
 
 
+class CapabilitiesFile(Record):
+    """capabilities.yaml"""
+
+    capabilities: Annotated[Mapping[Name, CapabilityRecord], Section] = {}
+
+
 class Configuration(Record):
     """Everything that the files say, each reference checked."""
 
@@ -222,6 +271,8 @@ class Configuration(Record):
     """MCP servers by name."""
     retry_policies: Mapping[str, RetryRecord] = {}
     """Retry policies by name."""
+    capabilities: Mapping[str, CapabilityRecord] = {}
+    """The application's own capabilities by name, besides those that `oda` brings."""
 
     def agent(self, name: str) -> AgentRecord:
         """The record of an agent; of one without an entry, the defaults."""

@@ -71,6 +71,9 @@ _UNKNOWN = "; it is not known whether the call had its effect, so do not just re
 class UnavailableTool(BaseTool):
     """Stands in for the tools of a server that has never been listed."""
 
+    only_explains = True
+    """No policy need allow it."""
+
     def __init__(self, server: str, error: OdaError) -> None:
         self._error = error
         super().__init__(
