@@ -1,6 +1,7 @@
 """What is done around each tool call, so that nothing is invented and nothing is lost.
 
-Before an edit of the model: facts of hard kinds that nobody has given refuse it (`facts`).
+Before an edit of the model: facts of hard kinds that nobody has given refuse it
+(`mcp_tools.resume.facts`).
 After a success: what is pending changes with the edit, in the event that carries its result, so
 that neither can be stored without the other.
 """
@@ -26,10 +27,11 @@ from mcp_tools.resume import (
     ResumeDesk,
     title_field,
 )
+from mcp_tools.resume.access import texts_in
+from mcp_tools.resume.facts import Known, unsaid_by
 
 from .dialogue.pending import Pending, PendingEntry
 from .dialogue.phrases import joined, phrase
-from .facts import NESTED, Known, unsaid
 from .memory import Memory, Turn
 
 Answer = dict[str, Any]
@@ -80,13 +82,7 @@ async def pending_with_its_edit(
 
 def _unsaid(memory: Memory, context: ToolContext, args: Mapping[str, Any]) -> list[str]:
     """The facts that an edit would write down and nobody has given."""
-    known = _known(memory, context)
-    found = (
-        fact
-        for operation in _operations(memory, args)
-        for fact in unsaid(*_place(operation["path"]), operation.get("value"), known)
-    )
-    return list(dict.fromkeys(found))
+    return unsaid_by(_operations(memory, args), _known(memory, context))
 
 
 def _turn(memory: Memory, context: ToolContext) -> Turn | None:
@@ -111,28 +107,14 @@ def _operations(memory: Memory, args: Mapping[str, Any]) -> list[Operation]:
     return [operation for record in draft.history for operation in record["patch"]]
 
 
-def _place(pointer: str) -> tuple[str, str | None]:
-    """What holds the value at a JSON pointer and the name of its field; none for whole entries."""
-    steps = [step for step in pointer.split("/") if step]
-    names = [step for step in steps if not step.isdigit()]
-    if len(names) < 2:
-        return (names or [""])[0], None
-    if names[-1] in NESTED:
-        return names[-1], None
-    return names[-2], names[-1]
-
-
 def _known(memory: Memory, context: ToolContext) -> Known:
-    document = {name: value for name, value in memory.resume.to_json().items() if name != "meta"}
-    texts = [
+    said = [
         *_said(context.session.events),
         *_said_now(context),
-        *_texts(document),
-        *(text for item in memory.pending for text in _texts(item.model_dump(mode="json"))),
+        *(text for item in memory.pending for text in texts_in(item.model_dump(mode="json"))),
         *_texts_of_edits(memory),
     ]
-    counts = (len(value) for value in document.values() if isinstance(value, list))
-    return Known.of(texts, today=datetime.now(tz=UTC).date(), counts=counts)
+    return Known.beside(memory.resume, said, today=datetime.now(tz=UTC).date())
 
 
 def _said(events: Sequence[Event]) -> Iterator[str]:
@@ -151,18 +133,7 @@ def _texts_of_edits(memory: Memory) -> Iterator[str]:
     """What the resume held before: a person may want it back."""
     for edit in memory.history:
         for operation in (*edit["patch"], *edit["inverse"]):
-            yield from _texts(operation.get("value"))
-
-
-def _texts(value: JsonValue) -> Iterator[str]:
-    if isinstance(value, Mapping):
-        for item in value.values():
-            yield from _texts(item)
-    elif isinstance(value, list):
-        for item in value:
-            yield from _texts(item)
-    elif value is not None and not isinstance(value, bool):
-        yield str(value)
+            yield from texts_in(operation.get("value"))
 
 
 def _without_added(

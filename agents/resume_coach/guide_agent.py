@@ -46,6 +46,8 @@ class Decision:
     """A draft while the stage is `confirming`, what is agreed to once it is `finished`."""
     target_section: str | None = None
     """Of `BACKTRACK`."""
+    is_new_draft: bool = False
+    """Whether the draft is shown for the first time."""
 
 
 class _Memory(BaseModel):
@@ -69,11 +71,17 @@ class GuideAgent:
     def stage(self) -> Stage:
         return self._memory.stage
 
+    @property
+    def answers(self) -> Mapping[str, str]:
+        """What the person has said to the task's questions, by the keys of these."""
+        return self._memory.answers
+
     def attend(self, task: Task, around: Surroundings) -> None:
         """Turn to a task; where it is another than before, begin with it."""
         self._around = around
         if self._memory.task is None or self._memory.task.id != task.id:
-            self._memory = _Memory(task=task)
+            self._memory = _Memory()
+        self._memory.task = task
 
     def generate_opening(self) -> Decision:
         """Show the diagnosis, and ask the first question; what was said before is forgotten."""
@@ -101,6 +109,15 @@ class GuideAgent:
         if confirmed and doc is not None and values:
             self._memory.execution_doc = doc.with_values(values)
         return self._take(Understood(Intent.CONFIRM if confirmed else Intent.REJECT))
+
+    def propose(self, doc: ExecutionDoc, intent: Intent) -> Decision:
+        """Put a draft before the person, in the place of any other."""
+        self._memory.execution_doc = doc
+        self._memory.stage = "confirming"
+        around = self._around
+        shown = shown_edits(doc.edits, around.resume, around.language)
+        name = "draft" if doc.edits else "draft_without_edits"
+        return Decision(intent, self._say(name, edits=shown), doc, is_new_draft=True)
 
     def edit_failed(self, reason: str) -> Decision:
         """Take back a yes that came to nothing, and ask anew."""
@@ -171,11 +188,7 @@ class GuideAgent:
             self._memory.stage = "gathering"
             return Decision(intent, self._ask())
         doc = ExecutionDoc(task=task.id, edits=tuple(edits), language=around.language)
-        self._memory.execution_doc = doc
-        self._memory.stage = "confirming"
-        shown = shown_edits(doc.edits, around.resume, around.language)
-        name = "draft" if edits else "draft_without_edits"
-        return Decision(intent, self._say(name, edits=shown), doc)
+        return self.propose(doc, intent)
 
     @property
     def _task(self) -> Task:
@@ -190,7 +203,8 @@ class GuideAgent:
         """What is asked next, with what helps to answer it; else whether to show a draft."""
         around, answers = self._around, self._memory.answers
         asked = questions(self._task, around.resume, language=around.language, answers=answers)
-        return "\n".join(asked[:_MOST_QUESTIONS]) or self._say("shall_i_draft")
+        or_else = "shall_i_draft" if self._task.defects else "nothing_left"
+        return "\n".join(asked[:_MOST_QUESTIONS]) or self._say(or_else)
 
     def _say(self, name: str, **values: str) -> str:
         return say()(name, self._around.language, **values)

@@ -1,23 +1,19 @@
 """The planner: what is to be mended in a resume, found by rules and phrased by a model."""
 
-import asyncio
 import json
 from collections.abc import Sequence
 from datetime import date
-from typing import Annotated, Protocol, TypeVar
+from typing import Annotated
 
 from pydantic import BaseModel, Field
 
 from mcp_tools.resume import Language, Resume
 from mcp_tools.resume.diagnosis import Task, diagnose, plan
-from oda.telemetry import get_logger
 
-log = get_logger(__name__)
+from .asking import Wordsmith
 
-T = TypeVar("T", bound=BaseModel)
 TaskList = list[Task]
 
-_ANSWERS_WITHIN_S = 20.0
 _INSTRUCTION = """\
 You are a career coach. You get a resume (JSON Resume), what the person wants, and the defects \
 that a program has found in the resume. For each defect write, in the language `{language}`:
@@ -27,12 +23,6 @@ goal: what the text should be like in the end, one sentence.
 Keep each id. Add no defects and leave none out. Invent no facts: never propose numbers, \
 employers, dates or skills that the resume does not hold.
 """
-
-
-class Ask(Protocol):
-    """Has a model answer in the shape of `answer`."""
-
-    async def __call__(self, instruction: str, said: str, answer: type[T]) -> T: ...
 
 
 class _Phrase(BaseModel):
@@ -46,14 +36,10 @@ class _Phrases(BaseModel):
 
 
 class PlanAgent:
-    """Plans by rules; with a model it words the plan. Stateless.
+    """Plans by rules; with a model it words the plan. Stateless."""
 
-    Args:
-        ask: Reaches a model; None where there is none.
-    """
-
-    def __init__(self, ask: Ask | None = None) -> None:
-        self._ask = ask
+    def __init__(self, wordsmith: Wordsmith) -> None:
+        self._wordsmith = wordsmith
 
     async def generate_plan(
         self, intent: str, resume: Resume, *, today: date, language: Language
@@ -66,16 +52,11 @@ class PlanAgent:
         """
         defects = diagnose(resume, today=today)
         tasks = plan(defects, resume, intent=intent, language=language)
-        if self._ask is None or not tasks:
+        if not tasks:
             return tasks
-        try:
-            async with asyncio.timeout(_ANSWERS_WITHIN_S):
-                said = _told(intent, resume, tasks)
-                phrases = await self._ask(_INSTRUCTION.format(language=language), said, _Phrases)
-        except Exception as error:  # whatever a model does, the rules' plan stands
-            log.warning("plan_not_phrased", reason=f"{type(error).__name__}: {error}")
-            return tasks
-        return _phrased(tasks, phrases)
+        instruction, said = _INSTRUCTION.format(language=language), _told(intent, resume, tasks)
+        phrases = await self._wordsmith.words(instruction, said, _Phrases)
+        return tasks if phrases is None else _phrased(tasks, phrases)
 
 
 def _told(intent: str, resume: Resume, tasks: Sequence[Task]) -> str:

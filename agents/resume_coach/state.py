@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import BaseModel
 
 from mcp_tools.resume import JsonObject, Language, Resume, load_resume
-from mcp_tools.resume.diagnosis import Task, followed, score
+from mcp_tools.resume.diagnosis import Task, followed, reopened, score
 from oda.adapter import AgentAction, WorkflowState
 
 from .execution import ExecutionDoc
@@ -100,10 +100,13 @@ class CoachState(WorkflowState):
         self.tasks = tuple(map(_after_edit, self.tasks, moved))
 
     def open(self, task: Task | None) -> None:
-        """Make a task the current one; None where none is left."""
+        """Make a task the current one, anew if it was done; None where none is left."""
         if (left := self.active) is not None and left.status == "active":
-            self._mark(left.id, "pending")
+            self._mark(left.id, "pending" if left.defects else "done")
         self.current_task = None if task is None else task.id
+        if task is not None and task.status == "done":
+            anew = reopened(task, self.document, today=self.today, language=self.language)
+            self.tasks = tuple(anew if one.id == task.id else one for one in self.tasks)
         self.current_exec_doc = None
         self._mark(self.current_task, "active")
 

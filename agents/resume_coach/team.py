@@ -1,25 +1,33 @@
 """The three agents behind one protocol: what they learn of the workflow, and do to it."""
 
+import asyncio
 from collections.abc import Generator
 
 from mcp_tools.resume.diagnosis import Task
 from oda.adapter import AgentAction, AgentInput, AgentOutput, AgentTeam, PlainAgent
 
+from .asking import ANSWERS_WITHIN_S, Ask, Wordsmith
+from .draft_writer import DraftWriter
 from .editor_agent import EditorAgent, Executed
 from .guide_agent import Decision, GuideAgent, Surroundings
 from .intents import Intent
-from .plan_agent import Ask, PlanAgent
+from .plan_agent import PlanAgent
 from .state import CoachState
 from .wording import say
 
 
-def create_default_orchestrator(ask: Ask | None = None) -> AgentTeam:
+def create_default_orchestrator(
+    ask: Ask | None = None, *, answers_within_s: float = ANSWERS_WITHIN_S
+) -> AgentTeam:
     """Make the team `plan`, `guide`, `editor` for one input.
 
     Args:
         ask: Reaches a model; without it all is done by rules.
+        answers_within_s: How long the model may take each time.
     """
-    planner, guide, editor = PlanAgent(ask), GuideAgent(), EditorAgent()
+    wordsmith = Wordsmith(ask, within_s=answers_within_s)
+    planner, guide, writer = PlanAgent(wordsmith), GuideAgent(), DraftWriter(wordsmith)
+    editor = EditorAgent()
 
     async def plan(input: AgentInput, state: CoachState) -> AgentOutput:
         tasks = await planner.generate_plan(
@@ -28,12 +36,16 @@ def create_default_orchestrator(ask: Ask | None = None) -> AgentTeam:
         state.tasks = tuple(tasks)
         return AgentOutput(thought="The resume is diagnosed.", content=tasks)
 
-    def converse(input: AgentInput, state: CoachState) -> AgentOutput:
+    async def converse(input: AgentInput, state: CoachState) -> AgentOutput:
         if (task := state.active) is None:
             return AgentOutput(content=say()("done", state.language))
         guide.attend(task, _surroundings(state, task))
         state.after_skip = False
-        return _settled(_decision(guide, input), guide, state)
+        decision = await asyncio.to_thread(_decision, guide, input)
+        if (doc := decision.execution_doc) is not None and decision.is_new_draft:
+            worded = await writer.worded(doc, task, state, guide.answers)
+            decision = guide.propose(worded, decision.intent)
+        return _settled(decision, guide, state)
 
     def execute(input: AgentInput, state: CoachState) -> Generator[str, None, AgentOutput]:
         if (doc := state.current_exec_doc) is None:

@@ -1,4 +1,6 @@
-"""Access to a place in a JSON document by its path."""
+"""Access to what stands in a JSON document: at a path, or all its texts."""
+
+from collections.abc import Iterator, Mapping
 
 from pydantic import JsonValue
 
@@ -54,6 +56,18 @@ def remove(document: JsonObject, place: Path) -> None:
         del holder[last]
     elif isinstance(last, str) and isinstance(holder, dict):
         holder.pop(last, None)
+
+
+def texts_in(value: JsonValue) -> Iterator[str]:
+    """All texts and numbers in a value, as texts."""
+    if isinstance(value, Mapping):
+        for item in value.values():
+            yield from texts_in(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from texts_in(item)
+    elif value is not None and not isinstance(value, bool):
+        yield str(value)
 
 
 def no_entry(place: Path, count: int) -> EntryNotFoundError:

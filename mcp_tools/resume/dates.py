@@ -1,6 +1,7 @@
 """JSON Resume's partial ISO dates, and the spellings of them that people use."""
 
 import re
+from collections.abc import Iterator
 from datetime import date
 
 from .errors import InvalidDateError
@@ -31,6 +32,9 @@ DATE_PATTERN = "|".join(
     )
 )
 """One written date; every alternative ends in a group number that `iso_date` understands."""
+
+YEAR = re.compile(rf"(?<!\d){_YEAR}(?!\d)")
+"""A year of four digits that is no part of a longer number."""
 
 _DATE = re.compile(DATE_PATTERN, re.IGNORECASE)
 _PRESENT = re.compile(
@@ -65,6 +69,15 @@ def iso_date(match: re.Match[str]) -> str:
     except ValueError:
         raise InvalidDateError(match[0]) from None
     return f"{year:04d}-{month:02d}" + (f"-{day:02d}" if day else "")
+
+
+def dates_written(text: str) -> Iterator[tuple[re.Match[str], str]]:
+    """Yield the dates in a text that exist: where they stand, and as partial ISO dates."""
+    for match in _DATE.finditer(text):
+        try:
+            yield match, iso_date(match)
+        except InvalidDateError:
+            continue
 
 
 def parse_date(text: str) -> str | None:

@@ -5,8 +5,8 @@ from datetime import date
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.cv.facts import Known, unsaid
-from agents.cv.facts.numbers import numbers_said
+from mcp_tools.resume.facts import Known, unsaid
+from mcp_tools.resume.facts.numbers import numbers_said
 
 TODAY = date(2026, 11, 21)
 MONTHS = "January February March April May June July August September October November December"

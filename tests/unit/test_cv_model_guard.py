@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from agents.cv.facts import Known, unsaid
+from mcp_tools.resume.facts import Known, unsaid
 
 TODAY = date(2026, 11, 21)
 

@@ -6,6 +6,7 @@ from typing import TypeVar
 import pytest
 from pydantic import BaseModel
 
+from agents.resume_coach.asking import Wordsmith
 from agents.resume_coach.execution import ExecutionDoc
 from agents.resume_coach.messages import Answer, Start, read_message
 from agents.resume_coach.plan_agent import PlanAgent
@@ -85,6 +86,44 @@ async def test_what_was_skipped_or_done_can_be_gone_back_to_even_at_the_end() ->
     assert kind_of(await told(state, ["back to basics"])) == "missing_contact"
 
 
+async def test_a_task_that_is_mended_says_so_and_changes_nothing() -> None:
+    state = await told(await begun(), ["back to task 3", ANSWERS["weak_verbs"], "yes"])
+    resume = state.resume
+    state = await told(state, ["back to task 3"])
+    assert kind_of(state) == "weak_verbs"
+    assert "This is mended in" in state.reply
+    assert "Helped the marketing department" not in state.reply
+    state = await told(state, ["yes", "yes"])
+    assert (state.resume, state.progress.done) == (resume, 1)
+    left = await told(state, ["back to task 3", "back to basics"])
+    assert (left.progress.done, kind_of(left)) == (1, "missing_contact")
+
+
+async def test_a_task_may_be_answered_anew() -> None:
+    state = await told(await begun(), [ANSWERS["missing_contact"], "yes", "back to basics"])
+    assert "This is mended in" in state.reply
+    state = await told(state, ["tim@brennan.example, +44 20 7946 0001", "yes"])
+    assert read(state.document, "basics.email") == "tim@brennan.example"
+
+
+async def test_a_task_is_diagnosed_again_where_its_entry_is_now() -> None:
+    own = Answer(confirm=True, edits={"work[1].highlights[1]": "Responsible for trade fairs"})
+    state = await told(await begun(), ["back to task 3", ANSWERS["weak_verbs"], own])
+    state = await told(state, ["back to task 2", "yes", "yes", "back to task 3"])
+    assert "Responsible for trade fairs" in state.reply
+    state = await told(state, [ANSWERS["weak_verbs"]])
+    assert state.draft is not None
+    assert [one.path for one in state.draft.edits] == ["work[0].highlights[1]"]
+
+
+async def test_a_model_may_not_take_for_ever() -> None:
+    async def hangs(instruction: str, said: str, answer: type[T]) -> T:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    assert await Wordsmith(hangs, within_s=0).words("", "", BaseModel) is None
+
+
 async def test_a_task_that_does_not_exist_gives_the_list_and_keeps_the_draft() -> None:
     state = await told(await begun(), ["back to hobbies"])
     assert state.action is AgentAction.SWITCH_TASK
@@ -113,8 +152,8 @@ async def test_the_rules_plan_stands_when_a_model_lies_or_fails() -> None:
         raise ConnectionError("down")
 
     resume = load_resume(RESUME)
-    by_rules = await PlanAgent().generate_plan("", resume, today=TODAY, language="en")
-    plan = await PlanAgent(fails).generate_plan("", resume, today=TODAY, language="en")
+    by_rules = await PlanAgent(Wordsmith()).generate_plan("", resume, today=TODAY, language="en")
+    plan = await PlanAgent(Wordsmith(fails)).generate_plan("", resume, today=TODAY, language="en")
     assert plan == by_rules
 
 

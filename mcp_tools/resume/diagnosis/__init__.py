@@ -8,7 +8,7 @@ edits = draft(tasks[0], resume, answers, today=today)
 
 from .defects import KINDS, Defect, Kind, Severity
 from .diagnose import diagnose
-from .following import followed
+from .following import followed, reopened
 from .mending import Answers, ProposedEdit, apply_edits, draft, gather, missing, questions
 from .planning import MAX_TASKS, Status, Task, plan
 from .scoring import score, score_of
@@ -31,6 +31,7 @@ __all__ = [
     "missing",
     "plan",
     "questions",
+    "reopened",
     "score",
     "score_of",
 ]

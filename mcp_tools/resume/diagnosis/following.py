@@ -6,9 +6,18 @@ from datetime import date
 from mcp_tools.resume.document import JsonObject, Resume, title_field
 from mcp_tools.resume.labels import Language
 
-from .defects import Defect
+from .defects import Defect, Kind
 from .diagnose import diagnose
 from .planning import Task, task_of
+from .wording import mended_text
+
+_ANSWERED_ANEW: frozenset[Kind] = frozenset(
+    {
+        *("missing_dates", "impossible_dates", "missing_contact", "missing_section"),
+        *("no_metrics", "too_short", "unsupported_skill"),
+    }
+)
+"""Kinds that another answer mends in another way; of the others nothing is left once it is done."""
 
 
 def followed(
@@ -16,16 +25,29 @@ def followed(
 ) -> list[Task]:
     """Return the tasks as they stand after an edit.
 
-    A task that is still open points to where its entry is now and names the defects that are left;
-    it is done when none of them is. Ids and the other tasks stay as they are.
+    Every task points to where its entry is now. One that is still open names the defects that are
+    left; it is done when none of them is. All else stays as it is.
     """
     found = diagnose(after, today=today)
     return [
-        task
+        _kept(task, before, after)
         if task.status in ("done", "skipped")
         else _followed(task, found, before, after, language)
         for task in tasks
     ]
+
+
+def reopened(task: Task, resume: Resume, *, today: date, language: Language) -> Task:
+    """Return a task that was done as it stands now.
+
+    Where nothing is wrong any more it says so, and has only such defects as can be mended anew.
+    """
+    found = diagnose(resume, today=today)
+    if left := [defect for defect in found if _belongs(defect, task, task.entry)]:
+        return _renewed(task, left, resume, language)
+    kept = task.defects if task.kind in _ANSWERED_ANEW else ()
+    said = mended_text(task.section, task.entry, resume, language)
+    return task.model_copy(update={"defects": kept, "diagnosis": said})
 
 
 def _followed(
@@ -34,10 +56,24 @@ def _followed(
     entry = task.entry if task.entry is None else _moved(task.section, task.entry, before, after)
     left = [defect for defect in found if _belongs(defect, task, entry)]
     if not left or (task.entry is not None and entry is None):
-        return task.model_copy(update={"status": "done"})
-    renewed = task_of(left, after, language)
+        return _kept(task, before, after).model_copy(update={"status": "done"})
+    return _renewed(task, left, after, language)
+
+
+def _kept(task: Task, before: Resume, after: Resume) -> Task:
+    """A task with its defects as they were, at the place where its entry is now."""
+    if task.entry is None:
+        return task
+    entry = _moved(task.section, task.entry, before, after)
+    if entry is None:
+        return task.model_copy(update={"entry": None, "defects": ()})
+    moved = (defect.model_copy(update={"entry": entry}) for defect in task.defects)
+    return task.model_copy(update={"entry": entry, "defects": tuple(moved)})
+
+
+def _renewed(task: Task, left: Sequence[Defect], resume: Resume, language: Language) -> Task:
     kept = {"id": task.id, "priority": task.priority, "status": task.status}
-    return renewed.model_copy(update=kept)
+    return task_of(left, resume, language).model_copy(update=kept)
 
 
 def _belongs(defect: Defect, task: Task, entry: int | None) -> bool:
@@ -47,7 +83,8 @@ def _belongs(defect: Defect, task: Task, entry: int | None) -> bool:
         return True
     if defect.entry != entry:
         return False
-    return task.kind != "gap" or defect.detail["start"] == task.defects[0].detail["start"]
+    starts = [known.detail.get("start") for known in task.defects]
+    return task.kind != "gap" or defect.detail["start"] in starts
 
 
 def _moved(section: str, index: int, before: Resume, after: Resume) -> int | None:

@@ -4,11 +4,8 @@ import re
 from dataclasses import dataclass
 from datetime import date
 
-from mcp_tools.resume.dates import DATE_PATTERN, iso_date
-from mcp_tools.resume.errors import InvalidDateError
+from mcp_tools.resume.dates import YEAR, dates_written
 
-_DATE = re.compile(DATE_PATTERN, re.IGNORECASE)
-_YEAR = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
 _LOOKS_LIKE_A_DATE = re.compile(r"(?=.*\d)[\d\s./年月日号-]+")
 _LONGEST_DATE = 60
 
@@ -42,13 +39,10 @@ class WrittenDate:
 def written_date(text: str) -> WrittenDate:
     """Read what stands in a date field: "2020-05", "Summer 2020", "2020-13", "soon"."""
     read = text[:_LONGEST_DATE].strip()
-    match = _DATE.search(read)
+    match, iso = next(dates_written(read), (None, ""))
     if match is not None and not _goes_on(read, match):
-        try:
-            return WrittenDate(text, _months(iso_date(match)))
-        except InvalidDateError:
-            pass
-    year = _YEAR.search(read)
+        return WrittenDate(text, _months(iso))
+    year = YEAR.search(read)
     months = _months(year[0]) if year else None
     return WrittenDate(text, months, is_real=not _LOOKS_LIKE_A_DATE.fullmatch(read))
 

@@ -27,7 +27,7 @@ _ONE_TASK: Mapping[Kind, Literal["resume", "section"]] = {
 
 
 class Task(BaseModel):
-    """One thing to mend; `defects` are of one kind and at least one.
+    """One thing to mend; `defects` are of one kind, and none is left once all is mended for good.
 
     `section` is "" for the resume as a whole, or for defects all over it; `entry` is `None` where
     it is not about one entry.

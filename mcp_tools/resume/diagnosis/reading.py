@@ -1,13 +1,12 @@
 """A resume as the rules read it: entries with periods, and lines of text with their places."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date
 from functools import cached_property
 
-from pydantic import JsonValue
-
+from mcp_tools.resume.access import texts_in
 from mcp_tools.resume.document import SECTIONS, JsonObject, Resume, Section, title_field
 from mcp_tools.resume.export.text import language_of
 from mcp_tools.resume.labels import Language
@@ -193,15 +192,3 @@ def statements(path: str, name: str, text: str, *, whole: bool = False) -> Itera
 def length(text: str) -> int:
     """Count words of English and characters of Chinese."""
     return len(_HAN.findall(text)) + len(_WORD.findall(text))
-
-
-def texts_in(value: JsonValue) -> Iterable[str]:
-    """Yield all texts inside a value."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict):
-        for item in value.values():
-            yield from texts_in(item)
-    elif isinstance(value, list):
-        for item in value:
-            yield from texts_in(item)

@@ -21,6 +21,7 @@ class _Wording(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     diagnosis: Mapping[Kind, Mapping[str, Sentence]]
+    mended: Sentence
     goal: Mapping[Kind, Sentence]
     questions: Mapping[str, Sequence[Sentence]]
     now: Sentence
@@ -46,6 +47,12 @@ def diagnosis_text(
     assert sentence is not None
     place = place_text(section, entry, resume, language)
     text = sentence[language].format(place=place, **_pieces(defects, language))
+    return text[:1].upper() + text[1:]
+
+
+def mended_text(section: str, entry: int | None, resume: Resume, language: Language) -> str:
+    """Say that nothing is wrong any more."""
+    text = _wording().mended[language].format(place=place_text(section, entry, resume, language))
     return text[:1].upper() + text[1:]
 
 

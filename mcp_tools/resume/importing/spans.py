@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass
 
-from mcp_tools.resume.dates import DATE_PATTERN, is_present, iso_date
+from mcp_tools.resume.dates import DATE_PATTERN, dates_written, is_present, iso_date
 from mcp_tools.resume.errors import InvalidDateError
 
 _DATE = re.compile(DATE_PATTERN, re.IGNORECASE)
@@ -62,13 +62,8 @@ class Dated:
 def find_span(text: str) -> Dated | None:
     """Find the first span (or single date) in a line."""
     text = _DOTTED_MONTH.sub(r"\1/\2", text)
-    for match in _DATE.finditer(text):
-        try:
-            first = iso_date(match)
-        except InvalidDateError:
-            continue
-        return _from(text, match, first)
-    return None
+    found = next(dates_written(text), None)
+    return None if found is None else _from(text, *found)
 
 
 def _from(text: str, match: re.Match[str], first: str) -> Dated:

@@ -35,6 +35,8 @@ def draft(
     """
     if missing(task, resume, answers):
         return None
+    if not task.defects:
+        return []
     match task.kind:
         case "order":
             return order_draft(cast(Section, task.section), resume, today)

@@ -46,7 +46,7 @@ def missing(task: Task, resume: Resume, answers: Answers) -> list[str]:
     """Return the keys of what is still to be asked; a draft can be made when there are none."""
     asked = needs(task, resume)
     left = [need for need in asked if not answers_need(need, answers.get(need.key, ""), resume)]
-    if task.kind in ("missing_dates", "impossible_dates"):
+    if task.defects and task.kind in ("missing_dates", "impossible_dates"):
         return _missing_dates(task.defects[0], left, resume, answers)
     return [need.key for need in left]
 

@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator
 
+from mcp_tools.resume.access import texts_in
 from mcp_tools.resume.diagnosis.defects import Defect, Severity
-from mcp_tools.resume.diagnosis.reading import PROSE, Entry, Reading, length, texts_in
+from mcp_tools.resume.diagnosis.reading import PROSE, Entry, Reading, length
 from mcp_tools.resume.labels import Language
 
 _LONGEST: dict[str, dict[Language, int]] = {

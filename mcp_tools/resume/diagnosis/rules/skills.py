@@ -4,8 +4,9 @@ import re
 from collections.abc import Iterator
 from functools import cached_property
 
+from mcp_tools.resume.access import texts_in
 from mcp_tools.resume.diagnosis.defects import Defect
-from mcp_tools.resume.diagnosis.reading import Entry, Reading, texts_in
+from mcp_tools.resume.diagnosis.reading import Entry, Reading
 from mcp_tools.resume.diagnosis.vocabulary import names, words
 from mcp_tools.resume.document import Section
 from mcp_tools.resume.importing.vocabulary import vocabulary as imported

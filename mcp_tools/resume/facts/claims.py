@@ -5,7 +5,8 @@ from collections.abc import Iterator
 
 from pydantic import JsonValue
 
-from mcp_tools.resume import InvalidDateError, parse_date
+from mcp_tools.resume.dates import parse_date
+from mcp_tools.resume.errors import InvalidDateError
 
 from .known import Known
 from .names import is_named, plain, readable

@@ -8,13 +8,16 @@ issuers and people in the fields that hold such names. Spelling does not matter:
 from 2019", the years between two dates, the number of entries in a section.
 
 Not caught: what is put in words only (an achievement, a technology, a title, a company that is
-named in the middle of a text); a known number that is said of something else; a day or a month
-that belongs to another year; single numbers in Chinese or English words that count something small.
+named in the middle of a text, which `unsaid_names` judges); a known number that is said of
+something else; a day or a month that belongs to another year; single numbers in Chinese or English
+words that count something small.
 Wrongly refused are a name that the person has written in another script only, unless it is listed,
 and a number that was computed or rounded otherwise. Then the model asks, and the person says it.
 """
 
-from .claims import NESTED, unsaid
+from .changes import unsaid_by
+from .claims import unsaid
 from .known import Known
+from .mentions import unsaid_names
 
-__all__ = ["NESTED", "Known", "unsaid"]
+__all__ = ["Known", "unsaid", "unsaid_by", "unsaid_names"]

@@ -5,6 +5,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date
 
+from mcp_tools.resume.access import texts_in
+from mcp_tools.resume.document import Resume
+
 from .names import plain
 from .numbers import numbers_said
 from .times import Times, times_in
@@ -33,6 +36,13 @@ class Known:
             times=times_in([text], today=today),
             today=today,
         )
+
+    @classmethod
+    def beside(cls, resume: Resume, said: Iterable[str], *, today: date) -> "Known":
+        """Read a resume, and what was said besides."""
+        document = {name: value for name, value in resume.to_json().items() if name != "meta"}
+        counts = (len(value) for value in document.values() if isinstance(value, list))
+        return cls.of([*said, *texts_in(document)], today=today, counts=counts)
 
 
 def plain_lines(texts: Iterable[str]) -> str:

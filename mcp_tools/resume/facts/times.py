@@ -5,12 +5,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date
 
-from mcp_tools.resume import DATE_PATTERN, MONTHS, InvalidDateError, iso_date
+from mcp_tools.resume.dates import MONTHS, YEAR, dates_written
 
 from .numbers import numbers_said
 
-_DATE = re.compile(DATE_PATTERN, re.IGNORECASE)
-_YEAR = re.compile(r"(?<!\d)(?:19|20)\d{2}(?!\d)")
 _SHORT_YEAR = re.compile(r"(?<![\d.])(\d{2})\s*(?:年|级|届)|['’](\d{2})\b")
 _HAN_YEAR = re.compile(r"[一二][零〇一二三四五六七八九]{3}")
 _MONTH = re.compile(
@@ -87,20 +85,17 @@ def is_known_time(iso: str, times: Times) -> bool:
 def dates_in(text: str) -> list[tuple[str, str]]:
     """The dates in a text: as they stand there, and as partial ISO dates."""
     found = []
-    for match in _DATE.finditer(text):
+    for match, iso in dates_written(text):
         if re.match("[A-Za-z]", text[match.start() - 1 : match.start()]):
             continue  # a name, such as ES2020
         if re.match(r",\d|\s?[万亿千k%]", text[match.end() :]):
             continue  # a number, such as 2000万
-        try:
-            found.append((match[0], iso_date(match)))
-        except InvalidDateError:
-            continue
+        found.append((match[0], iso))
     return found
 
 
 def _written(text: str) -> tuple[set[int], set[int], set[int]]:
-    years = {int(match[0]) for match in _YEAR.finditer(text)}
+    years = {int(match[0]) for match in YEAR.finditer(text)}
     years |= {_full(int(match[1] or match[2])) for match in _SHORT_YEAR.finditer(text)}
     years |= {int(v) for m in _HAN_YEAR.finditer(text) for v in numbers_said(m[0]) if v > 1000}
     months = {_month(match) for match in _MONTH.finditer(text)}

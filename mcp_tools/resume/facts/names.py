@@ -45,6 +45,11 @@ def is_named(name: str, said: str) -> bool:
     return any(_stands(form, said) for form in forms)
 
 
+def listed_names(said: str) -> list[str]:
+    """The names of `names.yaml` that stand in a plain text, Latin ones as whole words."""
+    return [match[0] for match in _listed().finditer(said)]
+
+
 def _stands(name: str, said: str) -> bool:
     if _squeezed(name) and _squeezed(name) in _squeezed(said):
         return True
@@ -94,3 +99,12 @@ def _aliases() -> dict[str, tuple[str, ...]]:
     text = Path(__file__).with_name("names.yaml").read_text(encoding="utf-8")
     groups = TypeAdapter(list[list[str]]).validate_python(yaml.safe_load(text))
     return {name: tuple(group) for group in groups for name in group}
+
+
+@cache
+def _listed() -> re.Pattern[str]:
+    """Finds the names that are no usual words, the longest first."""
+    named = sorted((name for name in _aliases() if len(name) > 1), key=len, reverse=True)
+    latin = "|".join(re.escape(name) for name in named if name.isascii())
+    others = "|".join(re.escape(name) for name in named if not name.isascii())
+    return re.compile(rf"(?<![a-z\d])(?:{latin})(?![a-z\d])|{others}")

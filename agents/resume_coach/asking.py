@@ -1,0 +1,46 @@
+"""A model that is asked for better words. Whatever it does, the words of the rules are there."""
+
+import asyncio
+from typing import Protocol, TypeVar
+
+from pydantic import BaseModel
+
+from oda.telemetry import get_logger
+
+log = get_logger(__name__)
+
+T = TypeVar("T", bound=BaseModel)
+
+ANSWERS_WITHIN_S = 20.0
+"""Somebody waits for it."""
+
+
+class Ask(Protocol):
+    """Has a model answer in the shape of `answer`."""
+
+    async def __call__(self, instruction: str, said: str, answer: type[T]) -> T: ...
+
+
+class Wordsmith:
+    """Asks a model, where there is one.
+
+    Args:
+        ask: Reaches it; None where there is none.
+        within_s: How long it may take.
+    """
+
+    def __init__(self, ask: Ask | None = None, *, within_s: float = ANSWERS_WITHIN_S) -> None:
+        self._ask = ask
+        self._within_s = within_s
+
+    async def words(self, instruction: str, said: str, answer: type[T]) -> T | None:
+        """Return what the model says; None where it fails, takes too long or talks nonsense."""
+        if self._ask is None:
+            return None
+        try:
+            async with asyncio.timeout(self._within_s):
+                return await self._ask(instruction, said, answer)
+        except Exception as error:  # whatever a model does, the words of the rules stand
+            why = f"{type(error).__name__}: {error}"
+            log.warning("model_found_no_words", wanted=answer.__name__, reason=why)
+            return None
