@@ -39,6 +39,9 @@ from oda.tools.ledger import SqlToolLedger
 from oda.tools.mcp import McpConnections, default_connections
 from oda.tools.policed import default_refusal_sink
 from oda.turn.in_process import InProcessEngine
+from oda.workspace.sandbox.choice import Sandboxes, default_sandboxes
+from oda.workspace.sweeping import kept_swept
+from oda.workspace.workspaces import Workspaces, default_workspaces
 
 
 class OdaContext:
@@ -61,6 +64,8 @@ class OdaContext:
     agents: OdaAgentManager
     sessions: OdaSessionManager
     turns: InProcessEngine
+    workspaces: Workspaces
+    sandboxes: Sandboxes
 
     def __init__(self, settings: Settings, *, clock: Clock | None = None) -> None:
         self.settings = settings
@@ -132,6 +137,11 @@ class OdaContext:
             self.models = Models(settings, current, self._clock)
             stack.enter_context(default_models.set(self.models))
             stack.push_async_callback(close_clients)
+            self.workspaces = Workspaces(settings.workspace_root, settings.workspace, self._clock)
+            stack.enter_context(default_workspaces.set(self.workspaces))
+            await stack.enter_async_context(kept_swept(self.workspaces))
+            self.sandboxes = await stack.enter_async_context(Sandboxes(settings, clock=self._clock))
+            stack.enter_context(default_sandboxes.set(self.sandboxes))
             self.definitions = Definitions(settings.agents_dir, current, self.mcp.toolset)
             self.agents = OdaAgentManager(
                 self.definitions,
@@ -169,10 +179,14 @@ class OdaContext:
     async def warm_up(self, agents: Sequence[str] | None = None) -> None:
         """Load agents (all by default) and what their models need, so that no user waits for it.
 
+        With all agents, the sandbox is tested as well, in the background.
+
         Raises:
             AgentNotFoundError: there is no agent of a name that was given.
             ConfigurationError: a configured model has no key.
         """
+        if agents is None:
+            self.sandboxes.start()
         names = self.definitions.names() if agents is None else agents
         loaded = await asyncio.to_thread(lambda: [self.definitions.try_get(n) for n in names])
         with_litellm = self.models.need_litellm or any(
@@ -184,6 +198,18 @@ class OdaContext:
             await asyncio.to_thread(self.models.check_keys)
         if agents is None:
             await rehearse(with_litellm=with_litellm)
+
+    async def delete_session(self, session: OdaSession) -> None:
+        """Remove a conversation with all that belongs to it: its turns, files and workspaces.
+
+        Cancel its turns first (`turns.cancel_all`).
+
+        Raises:
+            SessionNotFoundError: it has been deleted meanwhile.
+        """
+        await self.sessions.delete(*session.key)
+        runs = await self.turns.forget_session(session)
+        await self.workspaces.delete(session.session_id, *runs)
 
     def _current_configuration(self) -> Configuration:
         """The configuration as the files say now; MCP connections follow it."""

@@ -1,6 +1,7 @@
 """Settings of a process: environment (`ODA_…`), `.env`, `config/oda.yaml`, in this order."""
 
 import os
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 from urllib.parse import SplitResult, urlsplit
@@ -43,6 +44,21 @@ def _reason(message: str) -> str:
 
 def _lower(value: object) -> object:
     return value.lower() if isinstance(value, str) else value
+
+
+def _none_is_a_name(value: object) -> object:
+    """`none` of the environment means no value elsewhere."""
+    return "none" if value is None else _lower(value)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach a server bound to `host`."""
+    if host == "localhost":
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 class Section(BaseModel):
@@ -311,7 +327,7 @@ class Settings(BaseSettings):
     tools: ToolsSettings = ToolsSettings()
     breaker: BreakerSettings = BreakerSettings()
     workspace: WorkspaceSettings = WorkspaceSettings()
-    sandbox: Annotated[SandboxName, BeforeValidator(_lower)] = "auto"
+    sandbox: Annotated[SandboxName, BeforeValidator(_none_is_a_name)] = "auto"
     """Where agents' code runs. `auto` takes the first of bubblewrap and Landlock that holds here,
     and refuses where none does; `unsafe-subprocess` is no sandbox at all."""
     jwt: JwtSettings = JwtSettings()

@@ -20,6 +20,9 @@ from oda.server.agent_routes import load_routes
 from oda.session.services import open_services
 from oda.settings import Settings
 from oda.tools.mcp import McpStatus
+from oda.workspace.sandbox.sandbox import Report
+
+Status = Literal["ok", "warn", "fail"]
 
 _EXTRAS = {"redis": "sessions in Redis", "anthropic": "ADK's own Anthropic models"}
 _DATABASE_LIMIT_S = 15.0
@@ -30,7 +33,7 @@ _DATABASE_REMEDY = "check ODA_DATABASE_URL, ODA_SESSION_SERVICE and that the ser
 class Finding:
     """One line of the report."""
 
-    status: Literal["ok", "warn", "fail"]
+    status: Status
     check: str
     """What was looked at, such as `agent cv`."""
     detail: str
@@ -86,6 +89,7 @@ async def _definitions(oda: OdaContext) -> AsyncGenerator[Finding, None]:
         )
     for record in oda.models.configured:
         yield await asyncio.to_thread(_model, record, oda.settings)
+    yield _sandbox(await oda.sandboxes.report())
     servers = oda.configuration.current().mcp_servers
     for status in await asyncio.gather(*map(oda.mcp.check, servers)):
         yield _mcp_server(status)
@@ -140,6 +144,14 @@ def _model(record: ModelRecord, settings: Settings) -> Finding:
     if missing:
         return Finding("fail", check, "its key is missing", f"set ODA_MODEL_API_KEY or {missing}")
     return Finding("ok", check, f"at {record.api_base}" if record.api_base else "has its key")
+
+
+def _sandbox(report: Report) -> Finding:
+    if not report.available:
+        return Finding("warn", "sandbox", f"code is not run: {report.reason}", report.remedy)
+    weak = f"; but: {', '.join(report.weaknesses)}" if report.weaknesses else ""
+    status: Status = "warn" if report.sandbox == "unsafe-subprocess" else "ok"
+    return Finding(status, "sandbox", f"{report.sandbox}: {report.reason}{weak}")
 
 
 def _mcp_server(status: McpStatus) -> Finding:

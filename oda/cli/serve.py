@@ -13,8 +13,7 @@ from oda.cli.exit_code import ExitCode
 from oda.cli.http_process import reload_on_change, run_server
 from oda.cli.terminal import end_process, report, set_up_logging, silence_warnings
 from oda.errors import ConfigurationError, UnavailableError
-from oda.server.guard import is_loopback
-from oda.settings import Settings
+from oda.settings import Settings, is_loopback
 
 
 def serve(*, reload: bool, **options: Any) -> ExitCode:

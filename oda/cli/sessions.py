@@ -125,8 +125,7 @@ async def _delete(oda: OdaContext, stored: Session) -> None:
             "A turn of this session is asked to end, and does not.",
             remedy="try again when it has, see `oda turns list`",
         ) from error
-    await oda.sessions.delete(*key)
-    await oda.turns.forget_session(session)
+    await oda.delete_session(session)
     await record_command(
         oda.database, "oda sessions delete", "/".join(key), user_id=session.user_id
     )

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from oda.server.conversations import Conversations as Conversations
     from oda.server.downloads import download_headers as download_headers
     from oda.server.downloads import page_headers as page_headers
+    from oda.server.idempotency import KeyHeader as KeyHeader
+    from oda.server.idempotency import key_of_request as key_of_request
     from oda.server.openapi import problem_responses as problem_responses
     from oda.server.orchestrator.routes import orchestrator_routes as orchestrator_routes
     from oda.server.problems import Refusal as Refusal
@@ -24,10 +26,12 @@ _HOMES = {
     "AppConversations": "oda.server.conversations",
     "Conversations": "oda.server.conversations",
     "Frame": "oda.server.turn_frames",
+    "KeyHeader": "oda.server.idempotency",
     "Refusal": "oda.server.problems",
     "Seen": "oda.server.sse",
     "StreamedAs": "oda.server.sse",
     "download_headers": "oda.server.downloads",
+    "key_of_request": "oda.server.idempotency",
     "orchestrator_routes": "oda.server.orchestrator.routes",
     "page_headers": "oda.server.downloads",
     "problem_responses": "oda.server.openapi",

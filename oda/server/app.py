@@ -12,16 +12,15 @@ from oda.clock import SystemClock
 from oda.context import OdaContext
 from oda.identity.audit import AuditLog
 from oda.identity.authenticator import open_authenticator
-from oda.server import agent_routes, health, problems, v1
+from oda.server import agent_routes, health, problems, v1, workspaces
 from oda.server.adk_routes import first_segments, open_adk_app
-from oda.server.guard import is_loopback
 from oda.server.metrics import Metrics
 from oda.server.metrics import router as metrics_router
 from oda.server.openapi import AT_THE_DOOR, DocumentedAPI
 from oda.server.perimeter import perimeter
 from oda.server.rate_limits import Sockets
 from oda.server.rate_window import RateStore
-from oda.settings import Settings
+from oda.settings import Settings, is_loopback
 
 
 def create_app(settings: Settings, *, dev_ui: bool = True, host: str = "127.0.0.1") -> FastAPI:
@@ -73,6 +72,7 @@ def create_app(settings: Settings, *, dev_ui: bool = True, host: str = "127.0.0.
     app.state.broken_routes = {}
     app.state.sockets = Sockets(settings.limits.sockets)
     app.include_router(v1.router)
+    app.include_router(workspaces.router)
     app.include_router(health.router)
     app.include_router(metrics_router)
     if dev_ui:

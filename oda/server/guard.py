@@ -2,25 +2,15 @@
 
 from collections.abc import Collection
 from functools import lru_cache
-from ipaddress import ip_address
 from urllib.parse import SplitResult, urlsplit
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from oda.server.problems import send_problem
+from oda.settings import is_loopback
 
 _PORTS = {"http": 80, "https": 443}
 _AS_HTTP = {"ws": "http", "wss": "https"}
-
-
-def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach a server bound to `host`."""
-    if host == "localhost":
-        return True
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 class Guard:

@@ -28,9 +28,12 @@ from oda.errors import (
     NotFoundError,
     OdaError,
     OverloadedError,
+    PathRefusedError,
+    QuotaExceededError,
     StaleStateError,
     UnauthenticatedError,
     UnavailableError,
+    WorkspaceError,
 )
 from oda.message.storable import storable, storable_text
 from oda.server.route_template import route_template
@@ -54,6 +57,9 @@ _STATUS: Mapping[type[OdaError], int] = {
     UnauthenticatedError: 401,
     ForbiddenError: 403,
     NotFoundError: 404,
+    PathRefusedError: 422,
+    QuotaExceededError: 413,
+    WorkspaceError: 404,
     ConflictError: 409,
     CursorExpiredError: 410,
     OverloadedError: 429,

@@ -16,6 +16,7 @@ from google.adk.tools.tool_context import ToolContext
 
 from oda.clock import Clock
 from oda.message.redaction import redact
+from oda.message.tool_error import reported_error
 from oda.telemetry import get_logger
 from oda.tools.idempotency import CallKey, call_key
 from oda.tools.recording import current_recorder
@@ -217,8 +218,8 @@ def _reported(result: Any) -> str | None:
     """The error that a result tells of: `{"error": …}`, or an MCP result that is one."""
     if not isinstance(result, Mapping):
         return None
-    if error := result.get("error"):
-        return str(error)
+    if error := reported_error(result):
+        return error["message"]
     if not (result.get("isError") or result.get("is_error")):
         return None
     parts = result.get("content") or ()

@@ -72,6 +72,11 @@ def fenced(value: Any, boundary: str) -> Any:
     return value
 
 
+def marked(value: Any) -> Any:
+    """`fenced` with the tags of this process, for what reaches a prompt in another way."""
+    return fenced(value, _BOUNDARY)
+
+
 def _key(key: object, boundary: str) -> str:
     return str(fenced(str(key), boundary))
 

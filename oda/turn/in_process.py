@@ -299,9 +299,9 @@ class InProcessEngine:
         for turn in await self._store.unfinished_of(session.key):
             await self.cancel(turn.turn_id)
 
-    async def forget_session(self, session: OdaSession) -> None:
-        """Delete the records of a session's turns."""
-        await self._store.forget_session(session.key)
+    async def forget_session(self, session: OdaSession) -> Sequence[str]:
+        """Delete the records of a session's turns; returns their ids."""
+        return await self._store.forget_session(session.key)
 
     # --- inside
 

@@ -378,11 +378,12 @@ class TurnStore(TurnReader):
 
     # --- forgetting
 
-    async def forget_session(self, session: SessionKey) -> None:
-        """Delete all turns of a session, with all that belongs to them."""
+    async def forget_session(self, session: SessionKey) -> Sequence[str]:
+        """Delete all turns of a session, with all that belongs to them; returns their ids."""
 
-        async def operation(connection: AsyncConnection) -> None:
-            await connection.execute(delete(turns).where(in_session(session)))
+        async def operation(connection: AsyncConnection) -> Sequence[str]:
+            deleted = delete(turns).where(in_session(session)).returning(turns.c.turn_id)
+            forgotten = (await connection.execute(deleted)).scalars().all()
             await connection.execute(
                 delete(tool_calls).where(
                     tool_calls.c.app == session[0],
@@ -390,8 +391,9 @@ class TurnStore(TurnReader):
                     tool_calls.c.session_id == session[2],
                 )
             )
+            return forgotten
 
-        await self._database.journal.run(operation)
+        return await self._database.journal.run(operation)
 
     async def forget_old(self, now: datetime, retention: timedelta) -> int:
         """Delete some of what is older than the retention; returns how many turns."""

@@ -22,6 +22,7 @@ from scripts.benchmark.postgres import fresh_database
 from scripts.benchmark.recitation import RecitationLatency, recitation_latency
 from scripts.benchmark.report import json_of, notes_of, table_of
 from scripts.benchmark.results import Run
+from scripts.benchmark.sandbox import SandboxCost, sandbox_costs
 from scripts.benchmark.servers import (
     AdkApiServer,
     AdkApiServerOnSqlAlchemy,
@@ -65,6 +66,11 @@ def _arguments() -> argparse.Namespace:
         action="store_true",
         help="measure only how long it takes to compare a recitation",
     )
+    parser.add_argument(
+        "--sandbox",
+        action="store_true",
+        help="measure only what a run in a sandbox costs beside plain Python",
+    )
     parser.add_argument("--json", metavar="FILE", type=Path, help="write all numbers there")
     return parser.parse_args()
 
@@ -101,6 +107,12 @@ async def _run_cv() -> list[CvGrowth]:
         return await cv_growth(Path(directory))
 
 
+async def _run_sandbox() -> list[SandboxCost]:
+    _cancel_on_termination()
+    with tempfile.TemporaryDirectory(prefix="oda-bench-") as directory:
+        return await sandbox_costs(Path(directory))
+
+
 def _cancel_on_termination() -> None:
     """Let a terminated run stop the processes that it has started."""
     task = asyncio.current_task()
@@ -117,6 +129,8 @@ def main() -> int:
             return _report_parts([rules_latency(), *uvloop.run(_run_cv())])
         if arguments.recitation:
             return _report_parts([recitation_latency()])
+        if arguments.sandbox:
+            return _report_parts(uvloop.run(_run_sandbox()))
         run = uvloop.run(_run(arguments, progress))
     except (RuntimeError, TimeoutError, TurnFailed) as error:
         print(f"error: {error}", file=sys.stderr)
@@ -133,7 +147,9 @@ def main() -> int:
     return 0 if all(goal.reached for goal in goals) else _GOAL_MISSED
 
 
-def _report_parts(found: Sequence[RulesLatency | CvGrowth | RecitationLatency]) -> int:
+def _report_parts(
+    found: Sequence[RulesLatency | CvGrowth | RecitationLatency | SandboxCost],
+) -> int:
     goals = [measured.goal for measured in found]
     for line in (*found, *goals):
         print(line)

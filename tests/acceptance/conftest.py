@@ -5,7 +5,7 @@ import os
 import re
 import signal
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -70,12 +70,21 @@ async def server(
 async def serve_folder(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> AsyncIterator[ServeFolder]:
-    """Start servers without any model for the tests of a module; keywords become `ODA_…`."""
+    """Start servers without any model for the tests of a module; keywords become `ODA_…`.
+
+    `variables` are those of the environment that do not begin so.
+    """
     async with AsyncExitStack() as stack:
 
-        async def start(agents: Path, data: Path | None = None, **env: str) -> Server:
+        async def start(
+            agents: Path,
+            data: Path | None = None,
+            variables: Mapping[str, str] | None = None,
+            **env: str,
+        ) -> Server:
             data = data or tmp_path_factory.mktemp("data")
-            return await stack.enter_async_context(_serving((), agents, data, env))
+            serving = _serving((), agents, data, env, variables or {})
+            return await stack.enter_async_context(serving)
 
         yield start
 
@@ -109,14 +118,18 @@ async def serve(tmp_path: Path) -> AsyncIterator[Serve]:
 
 @asynccontextmanager
 async def _serving(
-    arguments: tuple[str, ...], agents: Path, data: Path, env: dict[str, str]
+    arguments: tuple[str, ...],
+    agents: Path,
+    data: Path,
+    env: dict[str, str],
+    variables: Mapping[str, str] = {},
 ) -> AsyncIterator[Server]:
     process = await asyncio.create_subprocess_exec(
         Path(sys.executable).with_name("oda"),
         *("serve", "--agents", agents, "--port", "0"),
         *arguments,
         cwd=ROOT,
-        env=_environment(data, env),
+        env={**_environment(data, env), **variables},
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
         limit=LONGEST_LINE,

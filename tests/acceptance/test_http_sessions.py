@@ -219,6 +219,9 @@ async def test_a_broken_agent_is_an_error_without_its_secrets(client: Any) -> No
 async def test_health_and_the_trace_id(client: Any) -> None:
     assert (await client.get("/livez")).json() == {"status": "ok"}
     assert (await client.get("/readyz")).json() == {"status": "ok"}
+    details = (await client.get("/health")).json()
+    assert details.pop("sandbox") in ("not tested yet", "bwrap", "landlock")
+    assert details == {"status": "ok"}
     trace = "0af7651916cd43dd8448eb211c80319c"
     answer = await client.get(
         "/v1/turns/none", headers={"traceparent": f"00-{trace}-b7ad6b7169203331-01"}

@@ -39,6 +39,7 @@ async def test_a_sound_installation_without_a_model_passes_with_a_warning(tmp_pa
     assert ended.code == 0
     assert "ok    agent greeter: Greets people." in ended.stdout
     assert "warn  model: none is configured" in ended.stdout
+    assert "ok    sandbox: " in ended.stdout
     assert "fail" not in ended.stdout
 
 
@@ -53,6 +54,16 @@ async def test_everything_that_is_wrong_is_found_at_once_with_its_remedy(tmp_pat
     assert all(found[name]["remedy"] for name in failures)
     assert ended.code == 1
     assert ended.stderr == ""
+
+
+async def test_that_code_is_not_run_is_a_warning_that_says_how_to_change_it(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    home.write("config/oda.yaml", "sandbox: none")
+    ended = await home.run("doctor", "--json")
+    finding = checks(ended)["sandbox"]
+    assert (finding["status"], ended.code) == ("warn", 0)
+    assert "ODA_SANDBOX=none" in finding["detail"]
+    assert "ODA_SANDBOX=auto" in finding["remedy"]
 
 
 async def test_the_model_that_writes_down_recordings_needs_its_key(tmp_path: Path) -> None:

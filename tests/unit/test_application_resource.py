@@ -40,7 +40,8 @@ async def test_in_a_context_it_is_opened_once_and_closed_with_it() -> None:
     resource = ApplicationResource(house.door)
     async with OpenResources() as resources:
         with default_resources.set(resources):
-            assert await asyncio.gather(used(resource), used(resource)) == [1, 1]
+            first, second = await asyncio.gather(used(resource), used(resource))
+            assert (first, second) == (1, 1)
             assert await used(ApplicationResource(house.door)) == 2
         assert (house.opened, house.closed) == (2, 0)
     assert house.closed == 2

@@ -198,6 +198,7 @@ def test_a_last_word_that_differs_takes_back_what_was_closed() -> None:
     [
         ({"done": 1}, "ok"),
         ({"error": "no"}, "failed"),
+        ({"error": {"code": "path_refused", "message": "no"}}, "failed"),
         ({"error": "no", "status": "failed"}, "failed"),
         ({"error": "no", "status": "cancelled"}, "cancelled"),
         ({"error": "again", "status": "repeated"}, "interrupted"),

@@ -10,6 +10,7 @@ from google.genai.types import FunctionCall, FunctionResponse, Part
 from oda.message.protocol.answer import AnswerTexts
 from oda.message.protocol.open_spans import OpenSpans
 from oda.message.protocol.records import SpanOutcome
+from oda.message.tool_error import reported_error
 
 ASKS_A_PERSON = "adk_request_"
 """How the names of ADK's calls begin that ask a person."""
@@ -233,13 +234,12 @@ def _is_shown(part: Part) -> bool:
     )
 
 
-def _judged(result: Mapping[str, Any]) -> tuple[SpanOutcome, dict[str, Any] | None]:
+def _judged(result: Mapping[str, Any]) -> tuple[SpanOutcome, dict[str, str] | None]:
     """What a result says of its call."""
-    error = result.get("error")
-    if error:
+    if error := reported_error(result):
         status = result.get("status")
         outcome = _OUTCOMES.get(status, "failed") if isinstance(status, str) else "failed"
-        return outcome, {"message": error if isinstance(error, str) else str(error)}
+        return outcome, error
     if result.get("isError") or result.get("is_error"):
         return "failed", None
     return "ok", None

@@ -87,8 +87,7 @@ async def delete_session(app: AppName, sid: SessionId, oda: Context, user: User)
     """Remove a conversation; a running turn is cancelled first."""
     session = await oda.sessions.get(app, user, sid)
     await oda.turns.cancel_all(session)
-    await oda.sessions.delete(app, user, sid)
-    await oda.turns.forget_session(session)
+    await oda.delete_session(session)
 
 
 @router.get("/{sid}/events", responses=problems(404, 410))

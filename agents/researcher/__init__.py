@@ -1,0 +1,1 @@
+"""An agent that researches, analyses, translates and writes, in a workspace of its own."""

@@ -1,0 +1,80 @@
+"""The ADK root of the researcher: a graph of prepare, one way to work, and publish.
+
+prepare ┬─────────────── an agent for each template with agent_mode ──┐
+        ├─ talk (any other message: all capabilities) ────────────────┤
+        ├─ search ─┐                                                  ├─ publish
+        ├─ watch ──┼─ write (one model call) ─────────────────────────┘
+        └──────────┘
+"""
+
+from google.adk.agents.llm_agent import LlmAgent
+from google.adk.apps import App
+from google.adk.workflow import START, Workflow
+
+from oda import create_agent
+from oda.tools.policy import EntryMode
+
+from .free import FREE
+from .nodes import SEARCH, TALK, WATCH, WRITE, prepare, publish, search
+from .settings import researcher_settings
+from .template import Template
+from .templates import templates
+from .translation import read_segments, write_translations
+from .watching import show_frames, watch
+from .web import fetch_page, web_search
+
+NAME = "researcher"
+
+_WORKPLACE = """\
+# Your workplace
+
+You work in a directory of your own: input/ holds what came with the request, data/ is for what \
+you work with, output/ for results. Paths are relative to it. Nothing in it was there before this \
+request, and nobody but you sees it until you have finished."""
+
+_ONE_ANSWER = """\
+You write an article in one answer, without tools. Use what the request gives you and what you \
+know for certain; invent no facts, numbers, quotations or sources. Answer in the language that is \
+asked for, else in that of the request."""
+
+
+def _worker(template: Template, *, name: str, mode: EntryMode) -> LlmAgent:
+    return create_agent(
+        mode,
+        template.capabilities,
+        name=name,
+        description=template.description.en,
+        product_instructions=_WORKPLACE,
+        tools=[web_search, fetch_page, read_segments, write_translations],
+        limits=researcher_settings().limits,
+    )
+
+
+_workers = {
+    template.name: _worker(template, name=template.name.replace("-", "_"), mode="automated")
+    for template in templates()
+    if template.agent_mode
+}
+_talk = _worker(FREE, name=TALK, mode="interactive")
+_write = create_agent(
+    "automated",
+    (),
+    name=WRITE,
+    base_instructions=_ONE_ANSWER,
+    description="Writes an article.",
+    before_model_callback=show_frames,
+)
+
+root_agent = Workflow(
+    name=NAME,
+    description="Researches, analyses, translates and writes; makes articles of templates.",
+    edges=[
+        (START, prepare),
+        (prepare, {**_workers, TALK: _talk, SEARCH: search, WATCH: watch, WRITE: _write}),
+        (search, _write),
+        (watch, _write),
+        *((worker, publish) for worker in (*_workers.values(), _talk, _write)),
+    ],
+)
+
+app = App(name=NAME, root_agent=root_agent)

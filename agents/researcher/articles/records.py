@@ -1,0 +1,77 @@
+"""What is kept of an article, as publishing, store and routes exchange it."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from pydantic import BaseModel, ConfigDict
+
+
+@dataclass(frozen=True)
+class Run:
+    """The run that has made an article."""
+
+    app: str
+    session_id: str
+    run_id: str
+    """The id of its turn."""
+
+
+class File(BaseModel):
+    """A file that belongs to an article, without its content."""
+
+    model_config = ConfigDict(frozen=True)
+
+    name: str
+    """Its path; may have folders in it."""
+    mime_type: str
+    bytes: int
+
+
+class Article(BaseModel):
+    """A published article."""
+
+    model_config = ConfigDict(frozen=True)
+
+    id: str
+    app: str
+    run_id: str
+    session_id: str
+    template: str
+    title: str
+    summary: str
+    language: str
+    """BCP 47."""
+    created_at: datetime
+    """When it was first published."""
+    files: tuple[File, ...] = ()
+    """By name; `article.html` and `cover.svg` are always there. Empty in lists."""
+
+
+class ArticlePage(BaseModel):
+    """A part of a list."""
+
+    model_config = ConfigDict(frozen=True)
+
+    articles: tuple[Article, ...]
+    next_cursor: str | None
+    """For the page after this one."""
+
+
+@dataclass(frozen=True)
+class Draft:
+    """An article that is to be published."""
+
+    run: Run
+    template: str
+    title: str
+    summary: str
+    language: str
+
+
+@dataclass(frozen=True)
+class Content:
+    """A file with its content."""
+
+    name: str
+    mime_type: str
+    content: bytes

@@ -1,0 +1,134 @@
+"""What a run is about: read from its message once, and known to all of its nodes."""
+
+from collections.abc import Sequence
+from datetime import UTC, date, datetime
+from typing import Any
+
+from google.adk.agents.context import Context
+from google.adk.events import Event
+from google.genai.types import Blob, Content, Part
+from pydantic import BaseModel, ConfigDict
+
+from oda.agent.run_limits import last_asked_at
+from oda.errors import InvalidRequestError
+from oda.workspace.keeping import take_uploads
+from oda.workspace.workspace import Workspace
+
+from .options import OptionValue
+from .request import ArticleRequest, read_request
+from .template import Template
+from .templates import templates
+
+_STATE_KEY = "researcher_run"
+_MOST_SAID = 12
+_LONGEST_SAID = 2000
+
+
+class Brief(BaseModel):
+    """A run."""
+
+    model_config = ConfigDict(frozen=True)
+
+    template: str | None = None
+    """None where somebody just says something."""
+    prompt: str
+    options: dict[str, OptionValue] = {}
+    files: tuple[str, ...] = ()
+    """What came with the message, by the paths in the workspace."""
+    day: date
+    """On which it was asked, UTC."""
+
+    @classmethod
+    def of(cls, state: Any) -> "Brief":
+        """The brief of the run that a session is in."""
+        return cls.model_validate(state[_STATE_KEY])
+
+    def as_state(self) -> dict[str, Any]:
+        """The change of the session's state that tells it to later nodes."""
+        return {_STATE_KEY: self.model_dump(mode="json")}
+
+    def text_for(self, template: Template, *, search_results: str = "") -> str:
+        """What the model is told."""
+        return template.prompt_for(
+            self.prompt,
+            options=self.options,
+            date=self.day.isoformat(),
+            files=self.files,
+            search_results=search_results,
+        )
+
+
+async def read_brief(context: Context, workspace: Workspace) -> Brief:
+    """Read the message of a turn; its files are in input/ then.
+
+    Raises:
+        InvalidRequestError: no template is made of this.
+        QuotaExceededError: the files are too large.
+    """
+    content = context.user_content or Content(parts=[])
+    asked = read_request(_words(content))
+    asked_at = last_asked_at(context.session.events, context.invocation_id)
+    day = datetime.fromtimestamp(asked_at, UTC).date()
+    if isinstance(asked, str):
+        paths = await take_uploads(workspace, content.parts or ())
+        return Brief(prompt=asked, files=tuple(paths), day=day)
+    template = templates().get(asked.template)
+    options = template.checked_options(asked.options)
+    template.check_files([*asked.files, *_names_of(content)])
+    kept = [await _artifact(context, name) for name in asked.files]
+    paths = await take_uploads(workspace, [*kept, *(content.parts or ())])
+    return Brief(
+        template=template.name,
+        prompt=asked.prompt,
+        options=options,
+        files=tuple(paths),
+        day=day,
+    )
+
+
+def check(asked: ArticleRequest) -> None:
+    """Whether a request can be met, before it is sent.
+
+    Raises:
+        InvalidRequestError: no template is made of this.
+    """
+    template = templates().get(asked.template)
+    template.checked_options(asked.options)
+    template.check_files(asked.files)
+    if not asked.prompt.strip() and not asked.files:
+        raise InvalidRequestError("prompt: is empty.", remedy="say what the article is to be about")
+
+
+def said_before(events: Sequence[Event], invocation_id: str) -> str:
+    """The latest of what was said in a session before a turn, without tool calls and files."""
+    said = [
+        f"{'User' if event.author == 'user' else 'You'}: {text[:_LONGEST_SAID]}"
+        for event in events
+        if event.invocation_id != invocation_id
+        and not event.partial
+        and (event.author != "user" or not event.node_info.path)
+        and not event.get_function_calls()
+        and (text := _words(event.content).strip())
+    ]
+    return "\n\n".join(said[-_MOST_SAID:])
+
+
+async def _artifact(context: Context, name: str) -> Part:
+    part = await context.load_artifact(name)
+    if part is None or part.inline_data is None:
+        raise InvalidRequestError(
+            f"files: there is no artifact {name!r} in this session.", remedy="upload it first"
+        )
+    blob = part.inline_data
+    file_name = name.rpartition("/")[2]
+    return Part(inline_data=Blob(data=blob.data, mime_type=blob.mime_type, display_name=file_name))
+
+
+def _names_of(content: Content) -> list[str]:
+    blobs = [part.inline_data for part in content.parts or () if part.inline_data]
+    return [blob.display_name for blob in blobs if blob.display_name]
+
+
+def _words(content: Content | None) -> str:
+    parts = (content and content.parts) or ()
+    return "\n".join(part.text for part in parts if part.text and not part.thought)

@@ -1,0 +1,12 @@
+"""What is done with a message that names no template: the researcher talks, and works."""
+
+from .template import Localized, Template
+
+FREE = Template(
+    name="free",
+    title=Localized(en="Article", zh="文章"),
+    description=Localized(en="Whatever is asked for.", zh="按要求完成。"),
+    agent_mode=True,
+    capabilities=("base", "writer", "sourcing", "analyst", "translator"),
+    prompt="{request}",
+)

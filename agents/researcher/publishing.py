@@ -1,0 +1,148 @@
+"""What a run has left in output/ becomes an article that is kept."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator, Sequence
+from datetime import datetime
+from pathlib import PurePosixPath
+from urllib.parse import quote
+
+from mcp_tools.publishing.cover import cover_svg
+from mcp_tools.publishing.errors import MissingExtraError, PublishingError
+from mcp_tools.publishing.html import MAX_CHARACTERS, Page, make_page
+from mcp_tools.publishing.images import MAX_IMAGE_BYTES, MAX_TOTAL_BYTES
+from mcp_tools.publishing.slides import make_slides
+from oda.errors import NoContentError, NotConfiguredError
+from oda.message.language import Language
+from oda.telemetry import get_logger
+from oda.workspace.workspace import FileInfo, Workspace
+
+from .articles.records import Article, Content, Draft, Run
+from .articles.store import ArticleStore, published
+from .media_types import HTML, PPTX, SVG, media_type
+from .template import Template
+
+log = get_logger(__name__)
+
+ARTICLE, COVER, SLIDES = "article.html", "cover.svg", "slides.pptx"
+_OUTPUT = "output/"
+_MOST_FILES = 50
+_LONGEST_NAME = 255
+_FILE_BYTES = 25 * 2**20
+_ALL_BYTES = 100 * 2**20
+_IMAGES = frozenset({".gif", ".jpeg", ".jpg", ".png", ".svg", ".webp"})
+
+
+async def publish(
+    workspace: Workspace,
+    *,
+    owner: str,
+    run: Run,
+    template: Template,
+    reply: str,
+    now: datetime,
+    request: str = "",
+    store: ArticleStore = published,
+) -> Article:
+    """Keep output/article.html as an article; without it, the HTML or Markdown of the reply.
+
+    It holds its images; a cover and the other files of output/ lie beside it, and slides if the
+    template makes some. What is too large to be kept stays in the workspace.
+
+    Args:
+        workspace: Of the run.
+        owner: The user whose article it is.
+        run: The run; publishing it again replaces its article.
+        template: What was to be made.
+        reply: The model's last words.
+        now: The time of publishing.
+        request: What the person wrote; names an article that has no title.
+        store: Where it is kept.
+
+    Raises:
+        NoContentError: there is nothing that a reader could see, or nothing that can be parsed.
+        NotConfiguredError: the extra `researcher` is not installed.
+        UnavailableError: the database cannot be reached.
+    """
+    found = await workspace.list()
+    written = await _written(workspace, found) or reply
+    images = await _images(workspace, found, written)
+    beside = [content async for content in _beside(workspace, _chosen(found))]
+    names = [content.name for content in beside]
+    try:
+        page = await asyncio.to_thread(
+            make_page, written, resolve=images.get, files=names, title=_first_line(request)
+        )
+        if _wants_slides(template, names):
+            slides = await asyncio.to_thread(make_slides, page)
+            beside.append(Content(SLIDES, PPTX, slides))
+    except MissingExtraError as error:
+        raise NotConfiguredError(str(error)) from error
+    except PublishingError as error:
+        raise NoContentError(str(error)) from error
+    draft = Draft(run, template.name, page.title, page.summary, page.language)
+    article = Content(ARTICLE, HTML, page.html.encode())
+    return await store.save(owner, draft, (article, _cover(page, template, run), *beside), now)
+
+
+async def _written(workspace: Workspace, found: Sequence[FileInfo]) -> str:
+    path = f"{_OUTPUT}{ARTICLE}"
+    if not any(file.path == path for file in found):
+        return ""
+    return (await workspace.read(path, max_bytes=4 * MAX_CHARACTERS)).decode("utf-8", "replace")
+
+
+async def _images(
+    workspace: Workspace, found: Sequence[FileInfo], written: str
+) -> dict[str, bytes]:
+    """The images that an article may mean: by their paths from output/ and from the workspace, and
+    by their names alone, where models forget the folder."""
+    images: dict[str, bytes] = {}
+    left = MAX_TOTAL_BYTES
+    for file in reversed(found):
+        path = PurePosixPath(file.path)
+        named = path.name in written or quote(path.name) in written
+        if named and path.suffix.lower() in _IMAGES and file.bytes <= min(MAX_IMAGE_BYTES, left):
+            data = await workspace.read(file.path, max_bytes=MAX_IMAGE_BYTES)
+            images[file.path.removeprefix(_OUTPUT)] = data
+            images.setdefault(path.name, data)
+            left -= len(data)
+    return images
+
+
+def _chosen(found: Sequence[FileInfo]) -> Iterator[FileInfo]:
+    """The files of output/ that lie beside the article, as many as may be kept."""
+    files, size = 0, 0
+    for file in found:
+        name = file.path.removeprefix(_OUTPUT)
+        if name == file.path or name in (ARTICLE, COVER):
+            continue
+        fits = file.bytes <= _FILE_BYTES and size + file.bytes <= _ALL_BYTES
+        if not fits or files == _MOST_FILES or len(name) > _LONGEST_NAME:
+            log.warning("file_not_published", path=file.path, bytes=file.bytes)
+            continue
+        files, size = files + 1, size + file.bytes
+        yield file
+
+
+async def _beside(workspace: Workspace, chosen: Iterator[FileInfo]) -> AsyncIterator[Content]:
+    for file in chosen:
+        name = file.path.removeprefix(_OUTPUT)
+        data = await workspace.read(file.path, max_bytes=_FILE_BYTES)
+        yield Content(name, media_type(name), data)
+
+
+def _wants_slides(template: Template, names: Sequence[str]) -> bool:
+    suffix = PurePosixPath(SLIDES).suffix
+    wanted = any(result.endswith(suffix) for result in template.result)
+    return wanted and not any(name.lower().endswith(suffix) for name in names)
+
+
+def _cover(page: Page, template: Template, run: Run) -> Content:
+    language: Language = "zh" if page.language.startswith("zh") else "en"
+    label = template.title.in_language(language)
+    svg = cover_svg(page.title, template=template.name, seed=run.run_id, label=label)
+    return Content(COVER, SVG, svg.encode())
+
+
+def _first_line(text: str) -> str:
+    return next((line.strip() for line in text.splitlines() if line.strip()), "")

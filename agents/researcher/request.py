@@ -1,0 +1,44 @@
+"""What a message to the researcher is: words, or what is wanted of a template.
+
+The latter is JSON, so that every door takes it:
+`{"template": …, "prompt": …, "options"?: …, "files"?: [names of the session's artifacts]}`.
+"""
+
+import json
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
+
+from oda.message.storable import storable
+
+LONGEST_PROMPT = 20_000
+"""Characters."""
+MOST_FILES = 20
+
+
+class ArticleRequest(BaseModel):
+    """What somebody wants made, as it is sent to the agent."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    template: Annotated[str, Field(max_length=64)]
+    prompt: Annotated[str, Field(max_length=LONGEST_PROMPT)] = ""
+    options: dict[str, JsonValue] = {}
+    files: Annotated[tuple[str, ...], Field(max_length=MOST_FILES)] = ()
+    """Names of artifacts of the session."""
+
+    def as_text(self) -> str:
+        """The message as it is sent to the agent."""
+        return json.dumps(storable(self.model_dump(mode="json")), ensure_ascii=False)
+
+
+def read_request(text: str) -> ArticleRequest | str:
+    """Tell what a message is; what is no valid JSON of this shape is words."""
+    try:
+        decoded: Any = storable(json.loads(text))
+    except (ValueError, RecursionError):
+        return text
+    try:
+        return ArticleRequest.model_validate(decoded)
+    except ValidationError:
+        return text

@@ -1,0 +1,48 @@
+"""The tools `web_search` and `fetch_page`: the web as `mcp_tools.web` gives it."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import asdict
+from typing import Any
+
+from mcp_tools.web.errors import WebError
+from mcp_tools.web.web import Page, SearchResults, Web
+from oda import ApplicationResource, idempotent, untrusted
+from oda.tools.capabilities import registry
+
+the_web = ApplicationResource(Web)
+
+
+@idempotent
+@untrusted
+async def web_search(query: str) -> dict[str, Any]:
+    """Search the web for pages; returns titles, URLs and snippets, best first.
+
+    Args:
+        query: A few words, in any language.
+    """
+    return await _told(lambda web: web.search(query))
+
+
+@idempotent
+@untrusted
+async def fetch_page(url: str) -> dict[str, Any]:
+    """Read a public web page or PDF as text; a long one is cut.
+
+    Args:
+        url: As web_search has returned it.
+    """
+    return await _told(lambda web: web.fetch(url))
+
+
+async def _told(ask: Callable[[Web], Awaitable[SearchResults | Page]]) -> dict[str, Any]:
+    try:
+        async with the_web.use() as web:
+            return asdict(await ask(web))
+    except WebError as error:
+        return {"error": {"code": error.code, "message": str(error)}}
+
+
+def register_tools() -> None:
+    """Let capabilities name the tools of this application."""
+    registry.register_tool("web_search", web_search)
+    registry.register_tool("fetch_page", fetch_page)

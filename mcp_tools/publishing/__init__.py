@@ -1,0 +1,1 @@
+"""What a model wrote, made fit to be kept and shown: an article, its cover, its slides."""

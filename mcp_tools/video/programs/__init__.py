@@ -1,0 +1,1 @@
+"""The program that looks at a video; made to run in a sandbox."""

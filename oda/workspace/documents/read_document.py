@@ -1,0 +1,81 @@
+"""Reading Office files, PDFs, tables and web pages as Markdown; done in a sandbox."""
+
+from functools import cache
+from importlib import resources
+from pathlib import PurePosixPath
+from typing import Protocol
+
+from oda.errors import SandboxUnavailableError
+from oda.workspace.documents.program_answer import answer_of
+from oda.workspace.sandbox.sandbox import Program, RunResult
+from oda.workspace.workspace import Workspace
+
+TEXT_SUFFIXES = frozenset({".csv", ".tsv", ".html", ".htm"})
+"""Without a sandbox these are texts like others."""
+DOCUMENT_SUFFIXES = frozenset({".docx", ".xlsx", ".pptx", ".pdf"}) | TEXT_SUFFIXES
+"""What `read_document` reads."""
+MAX_CHARS = 100_000
+
+_READERS = "oda.workspace.documents.readers"
+
+
+class Runs(Protocol):
+    """The process's sandboxes."""
+
+    async def run(self, program: Program, workspace: Workspace) -> RunResult:
+        """Run a program in a sandbox; raises `SandboxUnavailableError` where there is none."""
+        ...
+
+
+async def read_document(
+    workspace: Workspace, path: str, sandboxes: Runs, *, max_chars: int = 20_000, offset: int = 0
+) -> str:
+    """Return `max_chars` characters of a document as Markdown, from character `offset` on.
+
+    A last line in brackets tells where to go on, if there is more.
+
+    Raises:
+        WorkspaceError: it is encrypted, damaged, too large, or not what its name says.
+        SandboxUnavailableError: there is no sandbox in which an Office file or a PDF may be opened.
+    """
+    suffix = PurePosixPath(path).suffix.lower()
+    limit, start = max(1, min(max_chars, MAX_CHARS)), max(0, offset)
+    arguments = (path, suffix.removeprefix("."), str(start), str(limit))
+    program = Program(_source("reader"), modules=_modules(), arguments=arguments)
+    try:
+        result = await sandboxes.run(program, workspace)
+    except SandboxUnavailableError:
+        if suffix not in TEXT_SUFFIXES:
+            raise
+        return await _plain(workspace, path, start, limit)
+    return _told(path, result, start)
+
+
+def _told(path: str, result: RunResult, offset: int) -> str:
+    answer = answer_of(path, result)
+    text = str(answer.get("text", ""))
+    if answer.get("more"):
+        return f"{text}\n\n[more follows: go on with offset {offset + len(text)}]"
+    if offset and not text:
+        return f"[the document ends before offset {offset}]"
+    return text
+
+
+async def _plain(workspace: Workspace, path: str, offset: int, limit: int) -> str:
+    data = await workspace.read(path)
+    text = data.decode("utf-8-sig", errors="replace")
+    more = "\n\n[more follows]" if len(text) > offset + limit else ""
+    return f"[as plain text: there is no sandbox]\n\n{text[offset : offset + limit]}{more}"
+
+
+def _source(name: str) -> str:
+    """A reader as it runs there, where the modules lie side by side, without a package."""
+    text = (resources.files(_READERS) / f"{name}.py").read_text("utf-8")
+    return text.replace("from .", "from ")
+
+
+@cache
+def _modules() -> dict[str, str]:
+    names = (PurePosixPath(file.name) for file in resources.files(_READERS).iterdir())
+    modules = {name.stem for name in names if name.suffix == ".py"} - {"__init__", "reader"}
+    return {name: _source(name) for name in sorted(modules)}

@@ -1,0 +1,206 @@
+"""The first thing that runs inside a sandbox: it puts the limits in place, then runs the code.
+
+It is handed to the interpreter as text, so it stands alone; and it imports little, as every run
+waits for it. The number of a socket is its argument. Over it, it gives a handle of the working
+directory, gets its orders to the end of the stream, says `R` once everything holds, and when the
+code has ended, how much time of the processor it took.
+"""
+
+# ruff: noqa: PTH103, PTH109, PTH120, PTH123, SIM105
+# What these would have instead takes longer to import than all the rest.
+
+from __future__ import annotations
+
+import _socket
+import atexit
+import builtins
+import marshal
+import os
+import resource
+import site
+import sys
+import time
+from importlib.machinery import (
+    EXTENSION_SUFFIXES,
+    SOURCE_SUFFIXES,
+    ExtensionFileLoader,
+    FileFinder,
+    ModuleSpec,
+    PathFinder,
+    SourceFileLoader,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from types import CodeType, ModuleType, TracebackType
+
+    from oda.workspace.sandbox.orders import Orders
+
+MAIN = "main.py"
+OWN_FRAMES = "<string>"
+
+
+class Modules:
+    """The sources that came with the orders: a finder and a loader of modules in one."""
+
+    def __init__(self, sources: dict[str, str]) -> None:
+        self._sources = sources
+
+    def find_spec(self, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
+        if name not in self._sources:
+            return None
+        return ModuleSpec(name, self, origin=f"{name}.py")  # type: ignore[arg-type]
+
+    def create_module(self, spec: ModuleSpec) -> None:
+        return None
+
+    def exec_module(self, module: ModuleType) -> None:
+        name = module.__name__
+        exec(compile(self._sources[name], f"{name}.py", "exec"), module.__dict__)
+
+
+class CompiledElsewhere(SourceFileLoader):
+    """Takes the bytecode of installed packages from the folder where it was prepared, if it was."""
+
+    folder: str | None = None
+
+    def get_code(self, fullname: str) -> CodeType | None:
+        before, sys.pycache_prefix = sys.pycache_prefix, self.folder
+        try:
+            return super().get_code(fullname)
+        finally:
+            sys.pycache_prefix = before
+
+
+def take_orders(control: _socket.socket) -> Orders:
+    box = os.open(".", os.O_RDONLY | os.O_DIRECTORY)
+    handle = box.to_bytes(4, sys.byteorder)
+    control.sendmsg([b"H"], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, handle)])
+    os.close(box)
+    received = b""
+    while piece := control.recv(2**20):
+        received += piece
+    orders: Orders = marshal.loads(received)
+    return orders
+
+
+def obey(orders: Orders) -> None:
+    """Put in place what does not let go of the code again."""
+    for kind, soft, hard in orders["limits"]:
+        resource.setrlimit(kind, (soft, hard))
+    os.environ.update(orders["environment"])
+    for name, content in orders["files"].items():
+        os.makedirs(os.path.dirname(name), exist_ok=True)
+        with open(name, "w", encoding="utf-8") as file:
+            file.write(content)
+    if confinement := orders["confinement"]:
+        confine: dict[str, object] = {}
+        exec(compile(confinement["source"], "confine.py", "exec"), confine)
+        confine["confine"](confinement)  # type: ignore[operator]
+
+
+def let_import(orders: Orders) -> None:
+    """The order is: what came with the code, the library, what is installed, its own files."""
+    if orders["bytecode"]:
+        CompiledElsewhere.folder = orders["bytecode"]
+        hook = FileFinder.path_hook(
+            (ExtensionFileLoader, EXTENSION_SUFFIXES), (CompiledElsewhere, SOURCE_SUFFIXES)
+        )
+        packages = tuple(orders["site_packages"])
+
+        def installed(path: str) -> object:
+            if path.startswith(packages):
+                return hook(path)
+            raise ImportError
+
+        sys.path_hooks.insert(0, installed)  # type: ignore[arg-type]
+    sys.path += [*orders["site_packages"], os.getcwd()]
+    sys.meta_path.insert(0, Modules(orders["modules"]))
+    if orders["font"]:
+        FontAdded.file, *FontAdded.names = orders["font"]
+        sys.meta_path.insert(1, FontOfCharts)
+    site.setquit()
+    site.sethelper()
+
+
+class FontAdded(CompiledElsewhere):
+    """Loads `matplotlib.font_manager`, and adds a font, under the names that programs ask for."""
+
+    file = ""
+    names: Sequence[str] = ()
+
+    def exec_module(self, module: ModuleType) -> None:
+        from dataclasses import replace
+
+        super().exec_module(module)
+        fonts = module.__dict__["fontManager"].ttflist
+        before = len(fonts)
+        module.__dict__["fontManager"].addfont(self.file)
+        added = fonts[before]
+        fonts[before:] = [
+            replace(added, name=name, weight=weight) for name in self.names for weight in (400, 700)
+        ]
+
+
+class FontOfCharts:
+    """Finds `matplotlib.font_manager`, which knows no font for Chinese, Japanese and Korean."""
+
+    @staticmethod
+    def find_spec(
+        name: str, path: Sequence[str] | None, target: object = None, /
+    ) -> ModuleSpec | None:
+        if name != "matplotlib.font_manager":
+            return None
+        spec = PathFinder.find_spec(name, path)
+        if spec and spec.origin:
+            spec.loader = FontAdded(name, spec.origin)
+        return spec
+
+
+def show_error(orders: Orders) -> None:
+    """Have tracebacks begin with the code's own frames, and quote its lines."""
+
+    def show(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        import linecache
+        import traceback
+
+        for name, source in {**orders["modules"], "main": orders["main"]}.items():
+            lines = source.splitlines(keepends=True)
+            linecache.cache[f"{name}.py"] = (len(source), None, lines, f"{name}.py")
+        while trace and trace.tb_frame.f_code.co_filename == OWN_FRAMES:
+            trace = trace.tb_next
+        traceback.print_exception(kind, error, trace)
+
+    sys.excepthook = show
+
+
+def run(orders: Orders) -> None:
+    main = type(sys)("__main__")
+    main.__dict__.update(__file__=MAIN, __builtins__=builtins)
+    sys.modules["__main__"] = main
+    sys.argv = [MAIN, *orders["arguments"]]
+    sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
+    show_error(orders)
+    exec(compile(orders["main"], MAIN, "exec"), main.__dict__)
+
+
+def report(control: _socket.socket) -> None:
+    try:
+        control.send(repr(time.process_time()).encode())
+    except OSError:  # the code has closed what is not its own
+        pass
+
+
+def boot() -> None:
+    control = _socket.socket(fileno=int(sys.argv[1]))
+    orders = take_orders(control)
+    obey(orders)
+    let_import(orders)
+    atexit.register(report, control)
+    control.send(b"R")
+    run(orders)
+
+
+if __name__ == "__main__":
+    boot()

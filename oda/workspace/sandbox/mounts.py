@@ -1,0 +1,90 @@
+"""What code in a namespace of its own sees of the host, read only: `bwrap`'s arguments for it."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from oda.workspace.sandbox.prepared import Prepared
+from oda.workspace.sandbox.python_environment import PythonEnvironment
+from oda.workspace.sandbox.system import FILES, FOLDERS, PREFIXES, ROOT_FOLDERS
+
+_PYTHON = "/opt/python"
+_PACKAGES = "/opt/site-packages"
+_FONT = "/opt/font.ttf"
+_BYTECODE = "/opt/bytecode"
+
+_OF_THE_KERNEL = tuple(
+    Path("/proc", name)
+    for name in ("kallsyms", "kcore", "keys", "key-users", "kpagecount", "kpageflags", "timer_list")
+)
+"""What the kernel tells of itself, and of the whole machine; it is hidden."""
+
+_TEMPORARY_BYTES = 64 * 2**20
+_SHARED_MEMORY_BYTES = 16 * 2**20
+
+
+def system_arguments() -> Iterator[str]:
+    """The system, its devices and processes, and places for temporary files."""
+    for path in (*FOLDERS, *FILES):
+        yield from ("--ro-bind", str(path), str(path))
+    for folder in ROOT_FOLDERS:
+        if folder.is_symlink():
+            yield from ("--symlink", str(folder.readlink()), str(folder))
+        else:
+            yield from ("--ro-bind", str(folder), str(folder))
+    # The kernel's settings belong to root, which the code is if the server is.
+    yield from ("--proc", "/proc")
+    for path in _OF_THE_KERNEL:
+        if path.exists():
+            yield from ("--ro-bind", "/dev/null", str(path))
+    yield from ("--remount-ro", "/proc", "--dev", "/dev")
+    yield from ("--size", str(_SHARED_MEMORY_BYTES), "--tmpfs", "/dev/shm")
+    yield from ("--remount-ro", "/dev")
+    yield from ("--size", str(_TEMPORARY_BYTES), "--tmpfs", "/tmp")
+
+
+@dataclass(frozen=True)
+class PythonInside:
+    """Where a Python environment of the host is seen inside."""
+
+    arguments: tuple[str, ...]
+    executable: str
+    site_packages: tuple[Path, ...]
+    font: Path | None
+    prepared: Prepared
+
+
+def python_inside(python: PythonEnvironment, prepared: Prepared) -> PythonInside:
+    """Show it."""
+    shown = {folder: folder for folder in FOLDERS}
+    arguments: list[str] = []
+
+    def show(path: Path, name: str) -> Path:
+        """The name of a path inside; it is bound there if it is not in what is seen anyway."""
+        for outside, inside in shown.items():
+            if path.is_relative_to(outside):
+                return inside / path.relative_to(outside)
+        shown[path] = Path(name)
+        arguments.extend(("--ro-bind", str(path), name))
+        return shown[path]
+
+    base = python.base if python.base in PREFIXES else show(python.base, _PYTHON)
+    if base != python.base:  # it may look for its library where it was installed
+        arguments += ("--setenv", "LD_LIBRARY_PATH", str(base / "lib"))
+    packages = tuple(
+        show(path, f"{_PACKAGES}-{count}" if count else _PACKAGES)
+        for count, path in enumerate(python.site_packages)
+    )
+    font = python.font and show(python.font, _FONT)
+    if prepared.bytecode:
+        for outside, inside in zip(python.site_packages, packages, strict=True):
+            compiled = prepared.bytecode / outside.relative_to("/")
+            arguments.extend(("--ro-bind-try", str(compiled), f"{_BYTECODE}{inside}"))
+        prepared = replace(prepared, bytecode=Path(_BYTECODE))
+    return PythonInside(
+        arguments=tuple(arguments),
+        executable=str(base / python.executable.relative_to(python.base)),
+        site_packages=packages,
+        font=font,
+        prepared=prepared,
+    )

@@ -1,0 +1,184 @@
+"""Which system calls the code may not make: filters of the kernel, assembled here.
+
+A filter is a program of classic BPF: it gets the machine, the number of the call and its arguments,
+and gives a verdict. An unknown machine is killed; a call newer than this list does not exist.
+Calls that make processes are denied: a limit on their number does not bind root, and the limits of
+memory and time are for each process. Threads are not processes and may be made.
+"""
+
+import errno
+import platform
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from oda.errors import SandboxUnavailableError
+from oda.workspace.sandbox.syscalls import LAST, NUMBERS
+
+Machine = Literal["x86_64", "aarch64"]
+
+_AUDIT_ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
+_NUMBER, _ARCH, _ARGUMENTS = 0, 4, 16
+
+_LOAD, _EQUAL, _AT_LEAST, _MASK, _RETURN = 0x20, 0x15, 0x35, 0x54, 0x06
+_ALLOW = 0x7FFF0000
+_KILL = 0x80000000
+_ERRNO = 0x00050000
+
+_CLONE_THREAD = 0x00010000
+_AF_UNIX = 1
+_SOCK_STREAM = 1
+_TIOCSTI, _TIOCLINUX = 0x5412, 0x541C
+_PLAIN_IOCTLS = (0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451)
+"""TCGETS, TIOCGWINSZ, FIONREAD, FIONBIO, FIONCLEX, FIOCLEX."""
+_F_SETOWN, _F_SETSIG, _F_SETOWN_EX = 8, 10, 15
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What becomes of a call: denied with an error, unless one of its arguments is as it should be.
+
+    Arguments are compared by their lower 32 bits, as the kernel takes those that are named here.
+    """
+
+    call: str
+    error: int = errno.EPERM
+    """0 for a call that does nothing and says that it has."""
+    argument: int = 0
+    only: tuple[int, ...] | None = None
+    """Values that are allowed; None denies the call whatever they are."""
+    never: tuple[int, ...] = ()
+    """Values that are denied, all others being allowed."""
+    mask: int = 0xFFFFFFFF
+    """Bits of the argument that are compared."""
+    otherwise: int | None = None
+    """An error, as `error`, instead of leave for the values that are not denied."""
+
+
+def _deny(*calls: str, error: int = errno.EPERM) -> tuple[Rule, ...]:
+    return tuple(Rule(call, error) for call in calls)
+
+
+_EVERYWHERE = (
+    *_deny("fork", "vfork", "unshare", "setns", "personality"),
+    Rule("clone", only=(_CLONE_THREAD,), mask=_CLONE_THREAD),
+    *_deny("clone3", error=errno.ENOSYS),  # the C library takes `clone` then
+    *_deny("pidfd_getfd", "ptrace", "process_vm_readv", "process_vm_writev", "process_madvise"),
+    *_deny("process_mrelease", "kcmp", "move_pages", "migrate_pages"),
+    *_deny("memfd_create", "memfd_secret", "io_setup", error=errno.ENOSYS),
+    *_deny("shmget", "shmat", "shmctl", "mq_open", "mq_unlink", error=errno.ENOSYS),
+    *_deny("semget", "semop", "semctl", "semtimedop", error=errno.ENOSYS),
+    *_deny("msgget", "msgsnd", "msgrcv", "msgctl", error=errno.ENOSYS),
+    *_deny("bpf", "perf_event_open", "userfaultfd", "keyctl", "add_key", "request_key"),
+    *_deny("io_uring_setup", "io_uring_enter", "io_uring_register", error=errno.ENOSYS),
+    *_deny("modify_ldt", "lookup_dcookie", "nfsservctl", "uselib"),
+    *_deny("mount", "umount2", "pivot_root", "chroot", "move_mount", "open_tree", "fsopen"),
+    *_deny("fsconfig", "fsmount", "fspick", "mount_setattr", "swapon", "swapoff"),
+    *_deny("quotactl", "quotactl_fd", "acct", "open_by_handle_at", "name_to_handle_at"),
+    *_deny("fanotify_init", "fanotify_mark"),
+    *_deny("reboot", "kexec_load", "kexec_file_load", "init_module", "finit_module"),
+    *_deny("delete_module", "syslog", "iopl", "ioperm", "settimeofday", "clock_settime"),
+    *_deny("clock_adjtime", "adjtimex", "sethostname", "setdomainname", "vhangup"),
+    # Landlock does not deny these, and root's devices are seen in a namespace too. Programs that
+    # copy files do it to their own, so they are told that it is done.
+    *_deny("chmod", "fchmod", "fchmodat", "chown", "fchown", "lchown", "fchownat", error=0),
+    *(
+        Rule(call, argument=argument, never=(0,), otherwise=0)  # `touch` makes the file then
+        for call, argument in (("utime", 1), ("utimes", 1), ("futimesat", 2), ("utimensat", 2))
+    ),
+    *_deny("setxattr", "lsetxattr", "fsetxattr", error=errno.ENOTSUP),
+    *_deny("removexattr", "lremovexattr", "fremovexattr", error=errno.ENOTSUP),
+)
+
+
+def rules_of_namespaces() -> tuple[Rule, ...]:
+    """For code that has a network, processes and files of its own, where no one else is."""
+    return (
+        *_EVERYWHERE,
+        Rule("socket", only=(_AF_UNIX,)),
+        Rule("ioctl", argument=1, never=(_TIOCSTI, _TIOCLINUX)),
+    )
+
+
+def rules_among_others(pid: int) -> tuple[Rule, ...]:
+    """For code in the process with this id, where the processes and files of the host are too."""
+    return (
+        *_EVERYWHERE,
+        *_deny("execve", "execveat"),
+        Rule("kill", only=(pid,)),
+        Rule("tgkill", only=(pid,)),
+        *_deny("tkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo", "pidfd_open", "pidfd_send_signal"),
+        Rule("fcntl", argument=1, never=(_F_SETOWN, _F_SETSIG, _F_SETOWN_EX)),
+        Rule("ioctl", errno.ENOTTY, argument=1, only=_PLAIN_IOCTLS),
+        Rule("prlimit64", only=(0, pid)),
+        *(
+            Rule(call, only=(0, pid))
+            for call in ("sched_setaffinity", "sched_setscheduler", "sched_setparam")
+        ),
+        Rule("sched_setattr", only=(0, pid)),
+        *_deny("setpriority", "ioprio_set"),
+        *_deny("socket", "connect", "bind", "listen", "accept", "accept4"),
+        Rule("socketpair", argument=1, only=(_SOCK_STREAM,), mask=0xFF),
+        *_deny("inotify_init", "inotify_init1", "inotify_add_watch"),
+    )
+
+
+def this_machine() -> Machine:
+    """The kind of processor that we run on.
+
+    Raises:
+        SandboxUnavailableError: none that a filter is known for.
+    """
+    match platform.machine():
+        case "x86_64":
+            return "x86_64"
+        case "aarch64" | "arm64":
+            return "aarch64"
+        case other:
+            raise SandboxUnavailableError(
+                f"no filter of system calls is known for {other or 'this machine'}",
+                remedy="run on x86_64 or aarch64, or use a remote sandbox",
+            )
+
+
+def assemble(rules: Sequence[Rule], machine: Machine) -> bytes:
+    """The program for the kernel: 8 bytes for each instruction."""
+    program = [
+        _step(_LOAD, _ARCH),
+        _step(_EQUAL, _AUDIT_ARCH[machine], then=1),
+        _step(_RETURN, _KILL),
+        _step(_LOAD, _NUMBER),
+        _step(_AT_LEAST, LAST + 1, otherwise=1),
+        _step(_RETURN, _ERRNO | errno.ENOSYS),
+    ]
+    for rule in rules:
+        number = NUMBERS[rule.call][0 if machine == "x86_64" else 1]
+        if number is not None:
+            verdict = _verdict(rule)
+            program += [_step(_EQUAL, number, otherwise=len(verdict)), *verdict]
+    return b"".join([*program, _step(_RETURN, _ALLOW)])
+
+
+def _verdict(rule: Rule) -> list[bytes]:
+    """What follows once the number of the call is the rule's; it ends there in any case."""
+    denied = _step(_RETURN, _ERRNO | rule.error)
+    if rule.only is None and not rule.never:
+        return [denied]
+    allowed = _step(_RETURN, _ALLOW if rule.otherwise is None else _ERRNO | rule.otherwise)
+    values = rule.never if rule.only is None else rule.only
+    found, not_found = (allowed, denied) if rule.only is not None else (denied, allowed)
+    return [
+        _step(_LOAD, _ARGUMENTS + 8 * rule.argument),
+        _step(_MASK, rule.mask),
+        *(
+            _step(_EQUAL, value, then=len(values) - position)
+            for position, value in enumerate(values)
+        ),
+        not_found,
+        found,
+    ]
+
+
+def _step(code: int, value: int, *, then: int = 0, otherwise: int = 0) -> bytes:
+    return struct.pack("=HBBI", code, then, otherwise, value)

@@ -1,0 +1,243 @@
+"""The workspaces of all runs, below one directory: `<session>/<run>/`."""
+
+import asyncio
+import hashlib
+import os
+import re
+import stat
+import threading
+from collections import Counter
+from collections.abc import Coroutine, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from functools import cache, partial
+from pathlib import Path
+from typing import Any, TypeVar
+from weakref import WeakValueDictionary
+
+from cachetools import LRUCache
+
+from oda.clock import Clock, SystemClock
+from oda.errors import WorkspaceError
+from oda.loop import LoopDefault
+from oda.settings import Settings, WorkspaceSettings
+from oda.workspace.path_guard import Root
+from oda.workspace.usage import Usage
+from oda.workspace.workspace import FOLDERS, Workspace
+
+_DAY_S = 86_400.0
+_USAGES_KEPT = 256
+_PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
+_MADE = re.compile(rf"{_PLAIN.pattern}|~[0-9a-f]{{40}}")
+
+Opened = TypeVar("Opened", Workspace, Workspace | None)
+
+_Place = str
+"""`<session>/<run>`, below the root."""
+
+
+class Workspaces:
+    """Opens workspaces, and removes those that nobody has used for long.
+
+    Who may see which is for the caller to decide. A session's id is unique for its user only, so
+    what tells runs apart is the run's id, which is to be one that nobody else can choose.
+
+    Args:
+        root: A directory for all of them, made when it is needed.
+        settings: Quotas, and how long they are kept.
+        clock: Tells when one was used.
+    """
+
+    def __init__(self, root: Path, settings: WorkspaceSettings, clock: Clock) -> None:
+        self._path = root
+        self.settings = settings
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._clearing = threading.Lock()
+        self._open: Counter[_Place] = Counter()
+        self._usages: WeakValueDictionary[_Place, Usage] = WeakValueDictionary()
+        self._recent: LRUCache[_Place, Usage] = LRUCache(_USAGES_KEPT)
+
+    async def open(self, session_id: str, run_id: str) -> Workspace:
+        """The workspace of a run, made if it is not there; whoever opens it closes it."""
+        return await _or_closed(asyncio.to_thread(self._made, session_id, run_id))
+
+    async def find(self, session_id: str, run_id: str) -> Workspace | None:
+        """The same, if it is there."""
+        return await _or_closed(asyncio.to_thread(self._found, session_id, run_id))
+
+    async def delete(self, session_id: str, *run_ids: str) -> None:
+        """Remove the workspaces of runs; nothing need be there."""
+        places = [_place(session_id, run_id) for run_id in run_ids]
+        await asyncio.to_thread(self._delete, places)
+
+    async def sweep(self) -> int:
+        """Remove those that were not used for `retention_days`; returns how many.
+
+        Those that this process has open stay.
+        """
+        return await asyncio.to_thread(self._sweep)
+
+    # --- in threads
+
+    def _made(self, session_id: str, run_id: str) -> Workspace:
+        place = _place(session_id, run_id)
+        with _keeping(), self._lock:
+            self._path.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with Root.at(self._path) as base:
+                root = Root(base.make_folder(place))
+            for folder in FOLDERS:
+                os.close(root.make_folder(folder))
+            return self._opened(run_id, place, root)
+
+    def _found(self, session_id: str, run_id: str) -> Workspace | None:
+        place = _place(session_id, run_id)
+        with self._lock, self._base() as base:
+            if base is None or (handle := base.open_folder(place)) is None:
+                return None
+            return self._opened(run_id, place, Root(handle))
+
+    def _opened(self, run_id: str, place: _Place, root: Root) -> Workspace:
+        usage = self._usages.get(place)
+        if usage is None:
+            usage = Usage(self.settings.quota_bytes, self.settings.quota_files)
+            self._usages[place] = usage
+        self._recent[place] = usage
+        self._open[place] += 1
+        root.use(self._clock.now())
+        return Workspace(run_id, self._path / place, root, usage, partial(self._left, place, root))
+
+    def _left(self, place: _Place, root: Root) -> None:
+        with self._lock:
+            self._open[place] -= 1
+            if not self._open[place]:
+                del self._open[place]
+        root.use(self._clock.now())
+
+    def _delete(self, places: Sequence[_Place]) -> None:
+        with self._base() as base:
+            if base is None:
+                return
+            with self._lock:
+                for place in places:
+                    base.set_aside(place)
+                    self._forget(place)
+            self._clear(base)
+
+    def _sweep(self) -> int:
+        limit = self._clock.now() - self.settings.retention_days * _DAY_S
+        with self._base() as base:
+            if base is None:
+                return 0
+            sessions = _folders(base, "")
+            runs = [run for session in sessions for run in _folders(base, session)]
+            count = sum(self._set_aside(base, run, limit) for run in runs)
+            for session in sessions:
+                with self._lock:
+                    base.delete_empty(session)
+            self._clear(base)
+        return count
+
+    def _set_aside(self, base: Root, place: _Place, limit: float) -> bool:
+        """Take it away if it is not in use and was not since `limit`; whether that was so."""
+        with self._lock:
+            if place in self._open or (handle := base.open_folder(place)) is None:
+                return False
+            with Root(handle) as root:
+                unused = root.used_at() < limit
+            if unused:
+                base.set_aside(place)
+                self._forget(place)
+            return unused
+
+    def _forget(self, place: str) -> None:
+        """What was counted there, or below it, holds no more."""
+        for usages in (self._usages, self._recent):
+            for known in [one for one in usages if f"{one}/".startswith(f"{place}/")]:
+                del usages[known]
+
+    def _clear(self, base: Root) -> None:
+        with _keeping(), self._clearing:
+            base.delete_set_aside()
+
+    @contextmanager
+    def _base(self) -> Iterator[Root | None]:
+        """The directory of all workspaces; None if there is none yet."""
+        with _keeping():
+            try:
+                base = Root.at(self._path)
+            except FileNotFoundError:
+                base = None
+        with base or nullcontext():
+            yield base
+
+
+async def _or_closed(opening: Coroutine[Any, Any, Opened]) -> Opened:
+    """What a thread opens; it is closed if nobody waits for it any more."""
+    task = asyncio.create_task(opening)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        task.add_done_callback(_close)
+        raise
+
+
+def _close(opening: asyncio.Task[Opened]) -> None:
+    if not opening.cancelled() and opening.exception() is None and (opened := opening.result()):
+        opened.let_go()
+
+
+def folder_of(name: str) -> str:
+    """The folder of a session or a run: its id where that is a plain word, else a hash of it."""
+    if _PLAIN.fullmatch(name):
+        return name
+    return f"~{hashlib.sha256(name.encode(errors='surrogatepass')).hexdigest()[:40]}"
+
+
+default_workspaces: LoopDefault[Workspaces] = LoopDefault()
+"""The process's workspaces in an event loop; set by the composition root."""
+
+
+def current_workspaces() -> Workspaces:
+    """Those of the running loop, or else (in plain `adk web`) those that the environment asks for.
+
+    Raises:
+        ConfigurationError: the environment or a file is wrong.
+    """
+    return default_workspaces.get() or _from_environment()
+
+
+@cache
+def _from_environment() -> Workspaces:
+    settings = Settings.load()
+    return Workspaces(settings.workspace_root, settings.workspace, SystemClock())
+
+
+def _place(session_id: str, run_id: str) -> _Place:
+    return f"{folder_of(session_id)}/{folder_of(run_id)}"
+
+
+def _folders(base: Root, folder: str) -> list[str]:
+    """The folders in a folder that this module can have made."""
+    return [
+        entry.path
+        for entry in base.entries(folder, deep=False)
+        if stat.S_ISDIR(entry.status.st_mode) and _MADE.fullmatch(entry.names[-1])
+    ]
+
+
+@contextmanager
+def _keeping() -> Iterator[None]:
+    """Tell failures of the directory of all workspaces.
+
+    Raises:
+        WorkspaceError: it cannot be used.
+    """
+    try:
+        yield
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise WorkspaceError(
+            f"Workspaces cannot be kept here: {error.strerror}.",
+            remedy="see that ODA_WORKSPACE__ROOT may be written",
+        ) from error
