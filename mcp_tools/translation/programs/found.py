@@ -1,0 +1,25 @@
+"""What is found in a document to translate."""
+
+from collections.abc import Mapping
+from typing import Protocol, TypedDict
+
+
+class Found(TypedDict):
+    """One segment."""
+
+    id: str
+    text: str
+    context: str
+    """Where it stands, such as `heading` or `Sheet1!A1`."""
+
+
+class Document(Protocol):
+    """An opened document."""
+
+    def segments(self) -> list[Found]:
+        """All that can be translated, in reading order."""
+        ...
+
+    def apply(self, translations: Mapping[str, str]) -> list[str]:
+        """Replace texts by their ids; returns remarks for who gets the result."""
+        ...
