@@ -11,7 +11,7 @@ from google.adk.agents.llm_agent import LlmAgent
 from google.adk.apps import App
 from google.adk.workflow import START, Workflow
 
-from oda import create_agent
+from oda import Capability, ToolPolicy, create_agent
 from oda.tools.policy import EntryMode
 
 from .free import FREE
@@ -20,6 +20,7 @@ from .settings import researcher_settings
 from .template import Template
 from .templates import templates
 from .translation import read_segments, write_translations
+from .video import read_video
 from .watching import show_frames, watch
 from .web import fetch_page, web_search
 
@@ -38,10 +39,20 @@ know for certain; invent no facts, numbers, quotations or sources. Answer in the
 asked for, else in that of the request."""
 
 
-def _worker(template: Template, *, name: str, mode: EntryMode) -> LlmAgent:
+_VIDEO = Capability(
+    "video",
+    "read_video gives the words of a video, where they can be had; its pictures you do not see.",
+    tools=[read_video],
+    tool_policy=ToolPolicy(allow=("read_video",)),
+)
+
+
+def _worker(
+    template: Template, *more: Capability, name: str, mode: EntryMode = "automated"
+) -> LlmAgent:
     return create_agent(
         mode,
-        template.capabilities,
+        [*template.capabilities, *more],
         name=name,
         description=template.description.en,
         product_instructions=_WORKPLACE,
@@ -51,11 +62,11 @@ def _worker(template: Template, *, name: str, mode: EntryMode) -> LlmAgent:
 
 
 _workers = {
-    template.name: _worker(template, name=template.name.replace("-", "_"), mode="automated")
+    template.name: _worker(template, name=template.name.replace("-", "_"))
     for template in templates()
     if template.agent_mode
 }
-_talk = _worker(FREE, name=TALK, mode="interactive")
+_talk = _worker(FREE, _VIDEO, name=TALK, mode="interactive")
 _write = create_agent(
     "automated",
     (),

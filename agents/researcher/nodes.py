@@ -1,6 +1,7 @@
 """The nodes of a run around the model: prepare, search, watch, publish."""
 
 from dataclasses import asdict
+from pathlib import PurePosixPath
 
 from google.adk.agents.context import Context
 from google.adk.events import Event, EventActions
@@ -96,7 +97,7 @@ async def publish(ctx: Context, node_input: str) -> Event | None:
             template=template,
             reply=node_input,
             now=utc(_clock),
-            request=brief.prompt,
+            request=brief.prompt or " ".join(PurePosixPath(one).name for one in brief.files),
         )
     return _published(article, template, brief)
 

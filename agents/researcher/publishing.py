@@ -25,6 +25,8 @@ log = get_logger(__name__)
 
 ARTICLE, COVER, SLIDES = "article.html", "cover.svg", "slides.pptx"
 _OUTPUT = "output/"
+_PREVIEW = ".preview.html"
+"""How the name of a translated document's preview ends."""
 _MOST_FILES = 50
 _LONGEST_NAME = 255
 _FILE_BYTES = 25 * 2**20
@@ -85,10 +87,13 @@ async def publish(
 
 
 async def _written(workspace: Workspace, found: Sequence[FileInfo]) -> str:
-    path = f"{_OUTPUT}{ARTICLE}"
-    if not any(file.path == path for file in found):
-        return ""
-    return (await workspace.read(path, max_bytes=4 * MAX_CHARACTERS)).decode("utf-8", "replace")
+    paths = [file.path for file in found if file.path.startswith(_OUTPUT)]
+    previews = [path for path in paths if path.endswith(_PREVIEW)]
+    for path in (f"{_OUTPUT}{ARTICLE}", *previews):
+        if path in paths:
+            data = await workspace.read(path, max_bytes=4 * MAX_CHARACTERS)
+            return data.decode("utf-8", "replace")
+    return ""
 
 
 async def _images(

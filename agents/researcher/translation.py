@@ -27,7 +27,6 @@ from mcp_tools.translation import (
 )
 from oda import idempotent, untrusted
 from oda.errors import SandboxUnavailableError, WorkspaceError
-from oda.tools.capabilities import registry
 from oda.workspace.documents import answer_of
 from oda.workspace.sandbox.choice import Sandboxes, current_sandboxes
 from oda.workspace.sandbox.sandbox import Program
@@ -208,9 +207,3 @@ async def _run(
         reasons = "; ".join(one.reason for one in result.left_behind)
         raise WorkspaceError(f"The result could not be kept: {reasons}.")
     return answer
-
-
-def register_tools() -> None:
-    """Let capabilities name the tools of this application."""
-    registry.register_tool("read_segments", read_segments)
-    registry.register_tool("write_translations", write_translations)

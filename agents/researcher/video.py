@@ -22,7 +22,6 @@ from oda.agent.failure import classify
 from oda.agent.model.registry import current_models
 from oda.clock import SystemClock
 from oda.errors import SandboxUnavailableError, WorkspaceError
-from oda.tools.capabilities import registry
 from oda.workspace.sandbox.choice import current_sandboxes
 from oda.workspace.sandbox.sandbox import Program, RunResult
 from oda.workspace.tools import refusal, workspace_of
@@ -115,8 +114,3 @@ async def _run(workspace: Workspace, arguments: Sequence[str]) -> RunResult:
     if result.ending != "exited" or result.exit_code != 0:
         raise VideoError("broken")
     return result
-
-
-def register_tools() -> None:
-    """Let capabilities name the tool of this application."""
-    registry.register_tool("read_video", read_video)

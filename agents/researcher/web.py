@@ -7,7 +7,6 @@ from typing import Any
 from mcp_tools.web.errors import WebError
 from mcp_tools.web.web import Page, SearchResults, Web
 from oda import ApplicationResource, idempotent, untrusted
-from oda.tools.capabilities import registry
 
 the_web = ApplicationResource(Web)
 
@@ -40,9 +39,3 @@ async def _told(ask: Callable[[Web], Awaitable[SearchResults | Page]]) -> dict[s
             return asdict(await ask(web))
     except WebError as error:
         return {"error": {"code": error.code, "message": str(error)}}
-
-
-def register_tools() -> None:
-    """Let capabilities name the tools of this application."""
-    registry.register_tool("web_search", web_search)
-    registry.register_tool("fetch_page", fetch_page)

@@ -5,19 +5,25 @@ import asyncio
 import io
 import json
 import signal
-from collections.abc import AsyncIterator
+import zipfile
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
 import httpx
 import openpyxl
+import pdfplumber
 import pytest
 import pytest_asyncio
 
+from agents.researcher.translation import read_segments
 from oda.testing import ModelServer
 from oda.testing.script import Call, Match, Text, ToolCalls
 from tests.support.local_web import LocalWeb
 from tests.support.model_settings import gemini
+from tests.support.tool_calls import tool_call
+from tests.support.translated import pdf_report, word_report, workbook
+from tests.support.videos import make_video, needs_ffmpeg
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module")]
 
@@ -135,6 +141,15 @@ async def printing(client: httpx.AsyncClient, run: Json) -> None:
                 return
 
 
+def words_in(document: bytes) -> str:
+    """All text of a PDF, or of an office file."""
+    if document.startswith(b"%PDF"):
+        with pdfplumber.open(io.BytesIO(document)) as pdf:
+            return "".join(page.extract_text() for page in pdf.pages)
+    with zipfile.ZipFile(io.BytesIO(document)) as packed:
+        return "".join(packed.read(name).decode("utf-8", "ignore") for name in packed.namelist())
+
+
 async def article_of(client: httpx.AsyncClient, status: Json) -> Json:
     assert status["article_id"], status
     found = await client.get(f"{ARTICLES}/{status['article_id']}")
@@ -232,6 +247,58 @@ async def test_slides_come_as_a_page_and_as_a_file(
     status = await ended(client, await order(client, "slides", "otters"))
     names = {file["name"] for file in (await article_of(client, status))["files"]}
     assert names == {"article.html", "cover.svg", "slides.pptx"}
+
+
+@pytest.mark.parametrize(
+    ("name", "make"),
+    [("a.docx", word_report), ("a.xlsx", workbook), ("a.pdf", pdf_report)],
+    ids=["docx", "xlsx", "pdf"],
+)
+async def test_a_document_comes_back_in_its_format(
+    client: httpx.AsyncClient,
+    model: ModelServer,
+    tmp_path: Path,
+    name: str,
+    make: Callable[[Path], None],
+) -> None:
+    async with tool_call(tmp_path) as (context, workspace):
+        path = workspace.path / "input" / name
+        make(path)
+        content = path.read_bytes()
+        segments = (await read_segments(f"input/{name}", context))["segments"]
+    texts = {one["id"]: f"{one['text']} 译" for one in segments}
+    kept = {"path": f"input/{name}", "target_path": f"output/{name}", "translations": texts}
+    model.play(
+        [
+            calls(("read_segments", {"path": f"input/{name}"})),
+            calls(("write_translations", kept)),
+            Text(text="翻译好了。"),
+        ]
+    )
+    run = await order(client, "translate-document", "", files={name: content})
+    status = await ended(client, run)
+    assert (status["status"], status["rounds"]) == ("succeeded", 3)
+    article = await article_of(client, status)
+    assert name in {file["name"] for file in article["files"]}
+    translated = await client.get(f"{ARTICLES}/{article['id']}/files/{name}")
+    assert "译" in words_in(translated.content)
+    preview = await client.get(f"{ARTICLES}/{article['id']}/html")
+    assert "data:image/jpeg" in preview.text if name.endswith("pdf") else "译" in preview.text
+
+
+@needs_ffmpeg
+async def test_a_video_is_looked_at_and_written_about(
+    client: httpx.AsyncClient, model: ModelServer, tmp_path: Path
+) -> None:
+    make_video(tmp_path / "talk.mp4")
+    content = (tmp_path / "talk.mp4").read_bytes()
+    model.play([Text(text="<h1>A test picture</h1><p>It moves.</p>")])
+    run = await order(client, "video-analysis", "What is in it?", files={"talk.mp4": content})
+    status = await ended(client, run)
+    assert (status["status"], status["rounds"]) == ("succeeded", 1)
+    told = model.requests[0].body["contents"][-1]["parts"]
+    assert sum("inlineData" in part or "inline_data" in part for part in told) == 12
+    assert (await article_of(client, status))["title"] == "A test picture"
 
 
 async def test_at_the_limit_it_concludes_with_what_it_has(

@@ -1,8 +1,6 @@
 """Videos are looked at by ffmpeg in a sandbox that has bubblewrap's rights to run it."""
 
 import asyncio
-import shutil
-import subprocess
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -16,15 +14,9 @@ from oda.settings import Settings
 from oda.testing import ModelServer
 from oda.workspace.workspace import Workspace
 from tests.support.tool_calls import tool_call
+from tests.support.videos import make_video, needs_ffmpeg
 
-pytestmark = pytest.mark.skipif(
-    not (shutil.which("ffmpeg") and shutil.which("bwrap")), reason="needs ffmpeg and bubblewrap"
-)
-
-_MAKE = (
-    "ffmpeg -v error -f lavfi -i testsrc=duration=3:size=320x240:rate=10 "
-    "-f lavfi -i sine=duration=3 -shortest"
-)
+pytestmark = needs_ffmpeg
 
 
 @pytest.fixture
@@ -40,16 +32,11 @@ def models(folder: Path, **settings: str) -> Models:
     )
 
 
-def make(path: Path) -> None:
-    """Three seconds of a picture that moves, with a tone."""
-    subprocess.run([*_MAKE.split(), str(path)], check=True)
-
-
 async def test_frames_and_words_of_a_video(
     call: tuple[ToolContext, Workspace], tmp_path: Path
 ) -> None:
     context, workspace = call
-    await asyncio.to_thread(make, workspace.path / "input" / "talk.mp4")
+    await asyncio.to_thread(make_video, workspace.path / "input" / "talk.mp4")
     async with ModelServer() as server:
         speech = {"transcribe_model": "openai/whisper-1", "model_api_base": server.openai_base}
         speech |= {"model": "openai/stub", "model_api_key": "sk-test"}
@@ -68,7 +55,7 @@ async def test_without_a_model_for_speech_there_are_frames_only(
     call: tuple[ToolContext, Workspace], tmp_path: Path
 ) -> None:
     context, workspace = call
-    await asyncio.to_thread(make, workspace.path / "input" / "talk.mkv")
+    await asyncio.to_thread(make_video, workspace.path / "input" / "talk.mkv")
     with default_models.set(models(tmp_path)):
         seen = await read_video("input/talk.mkv", context, frames=2)
     assert (len(seen["frames"]), seen["transcript"]) == (2, None)
