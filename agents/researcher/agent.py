@@ -12,6 +12,7 @@ from google.adk.apps import App
 from google.adk.workflow import START, Workflow
 
 from oda import Capability, ToolPolicy, create_agent
+from oda.tools.capabilities import CapabilityRegistry
 from oda.tools.policy import EntryMode
 
 from .free import FREE
@@ -25,6 +26,10 @@ from .watching import show_frames, watch
 from .web import fetch_page, web_search
 
 NAME = "researcher"
+
+_registry = CapabilityRegistry()
+for _tool in (web_search, fetch_page, read_segments, write_translations):
+    _registry.register_tool(_tool.__name__, _tool)
 
 _WORKPLACE = """\
 # Your workplace
@@ -56,7 +61,7 @@ def _worker(
         name=name,
         description=template.description.en,
         product_instructions=_WORKPLACE,
-        tools=[web_search, fetch_page, read_segments, write_translations],
+        registry=_registry,
         limits=researcher_settings().limits,
     )
 
