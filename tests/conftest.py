@@ -1,8 +1,10 @@
 """Fixtures that several kinds of test share."""
 
+import asyncio
 import os
 import uuid
 from collections.abc import AsyncIterator, Iterator
+from functools import cache
 from pathlib import Path
 
 import psycopg
@@ -15,7 +17,10 @@ from sqlalchemy.engine import make_url
 
 from oda.database.database import open_database
 from oda.session.sql_sessions import SqlSessions
+from oda.settings import Settings
 from oda.testing import FakeClock
+from oda.workspace.sandbox.choice import Sandboxes
+from oda.workspace.sandbox.sandbox import Report
 
 settings.register_profile("oda", deadline=None, derandomize=bool(os.environ.get("CI")))
 settings.load_profile("oda")
@@ -26,6 +31,25 @@ POSTGRES = "postgresql+psycopg://postgres@127.0.0.1:5432/postgres"
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with tests that have a time limit of their own: at the end all would wait for them."""
     items.sort(key=lambda item: item.get_closest_marker("timeout") is None)
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip what needs a sandbox that is not there; `sandbox("bwrap")` names the one."""
+    if (marker := item.get_closest_marker("sandbox")) is None:
+        return
+    for name in marker.args or ("auto",):
+        report = _sandbox(name)
+        if not report.available:
+            reason = f"no sandbox here: {report.reason}"
+            if os.environ.get("ODA_TEST_REQUIRE_SERVERS") == "1":
+                pytest.fail(reason)
+            pytest.skip(reason)
+
+
+@cache
+def _sandbox(name: str) -> Report:
+    """What a sandbox says of itself on this machine."""
+    return asyncio.run(Sandboxes(Settings.model_validate({"sandbox": name})).report())
 
 
 @pytest.fixture

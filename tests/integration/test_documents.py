@@ -16,6 +16,8 @@ from oda.workspace.workspace import Workspace
 from oda.workspace.workspaces import Workspaces
 from tests.support.translated import pdf_report, presentation, word_report, workbook
 
+pytestmark = pytest.mark.sandbox
+
 
 @pytest.fixture
 async def sandboxes() -> AsyncIterator[Sandboxes]:

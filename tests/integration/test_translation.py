@@ -17,6 +17,8 @@ from oda.workspace.workspace import Workspace
 from tests.support.tool_calls import tool_call
 from tests.support.translated import LINK, pdf_report, word_report, workbook
 
+pytestmark = pytest.mark.sandbox
+
 _WORD = re.compile(r"(?<![<\w/])[A-Za-z]+(?!>)")
 
 

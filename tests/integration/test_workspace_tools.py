@@ -86,9 +86,6 @@ async def world(tmp_path: Path) -> AsyncIterator[World]:
 @pytest.fixture
 async def world_with_sandbox(tmp_path: Path) -> AsyncIterator[World]:
     async for one in world_of(settings(tmp_path)):
-        report = await one.sandboxes.report()
-        if not report.available:
-            pytest.skip(f"no sandbox here: {report.reason}")
         yield one
 
 
@@ -216,6 +213,7 @@ async def test_an_agent_that_is_a_tool_works_in_the_same_place(world: World) -> 
     assert answers[-1] == {"files": [{"path": "data/n", "bytes": 1}]}
 
 
+@pytest.mark.sandbox
 async def test_code_runs_on_the_files_of_the_turn(world_with_sandbox: World) -> None:
     code = (
         "import sys\n"
