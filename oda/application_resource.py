@@ -1,6 +1,7 @@
 """Something that an application opens once for a process, such as a client with its caches."""
 
 import asyncio
+from collections import defaultdict
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from types import TracebackType
@@ -16,7 +17,7 @@ class OpenResources:
 
     def __init__(self) -> None:
         self._stack = AsyncExitStack()
-        self._lock = asyncio.Lock()
+        self._locks: defaultdict[ApplicationResource[Any], asyncio.Lock] = defaultdict(asyncio.Lock)
         self._opened: dict[ApplicationResource[Any], Any] = {}
 
     async def __aenter__(self) -> Self:
@@ -32,8 +33,8 @@ class OpenResources:
         await self._stack.aclose()
 
     async def get(self, resource: "ApplicationResource[T]") -> T:
-        """The opened resource; opened now, if it is not."""
-        async with self._lock:
+        """The opened resource; opened now, if it is not. Opening one may use others."""
+        async with self._locks[resource]:
             if resource not in self._opened:
                 opened = await self._stack.enter_async_context(resource.open())
                 self._opened[resource] = opened

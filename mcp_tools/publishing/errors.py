@@ -56,13 +56,13 @@ class TextTooLongError(PublishingError):
 
 
 class TooIntricateError(PublishingError):
-    """Raised when HTML would take its parser minutes, as nothing that people read does."""
+    """Raised when a text would take its parser minutes, as nothing that people read does."""
 
     code = "article_too_intricate"
     templates: ClassVar[Mapping[Language, str]] = {
-        "zh": "文章的 HTML 元素太多或嵌套太深，请让模型重新生成，写得简单一些",
-        "en": "The article's HTML has too many elements, or too many in one another; have it "
-        "written again, and simpler",
+        "zh": "文章的元素太多或嵌套太深，请让模型重新生成，写得简单一些",
+        "en": "The article has too many elements, or too many in one another; have it written "
+        "again, and simpler",
     }
 
 

@@ -25,7 +25,7 @@ from .typesetting import fit_text, one_line
 
 MAX_CHARACTERS = 30 * 2**20
 """Of what a model wrote, with images that are written out in it."""
-_LANG = re.compile(r"<html\b[^>]*?\slang\s*=\s*[\"']?([A-Za-z0-9-]+)", re.IGNORECASE)
+_LANG = re.compile(r"<html\b[^<>]*?\slang\s*=\s*[\"']?([A-Za-z0-9-]+)", re.IGNORECASE)
 _SVG_TAG = re.compile(r"<(/?)svg(?=[\s>/])[^<>]*?(/?)>", re.IGNORECASE)
 _TAG = re.compile(r"<(/?)([a-z][a-z0-9]*)", re.IGNORECASE)
 _CLOSED_BY_OTHERS = VOID | {"p", "li", "dt", "dd", "tr", "td", "th", "tbody", "thead", "tfoot"}
@@ -128,7 +128,7 @@ def _drawings_as_images(html: str) -> str:
 
 
 def _image_of(svg: str) -> str:
-    label = re.search(r"<title[^>]*>([^<]*)</title>|\saria-label=\"([^\"]*)\"", svg)
+    label = re.search(r"<title[^<>]*>([^<]*)</title>|\saria-label=\"([^\"]*)\"", svg)
     name = escape(one_line(unescape((label[1] or label[2] or "") if label else "")))
     return f'<img alt="{name}" src="{_IN_PAGE}{b64encode(svg.encode()).decode()}">'
 

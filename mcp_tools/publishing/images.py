@@ -35,6 +35,7 @@ class Images:
     def __init__(self, resolve: Resolve) -> None:
         self._resolve = resolve
         self._left = MAX_TOTAL_BYTES
+        self._known: dict[bytes, tuple[str, bytes] | None] = {}
 
     def inline(self, source: str) -> str | LeftOut:
         """The data URI of an image, whose type is told by its bytes."""
@@ -43,10 +44,11 @@ class Images:
             return data
         if len(data) > min(MAX_IMAGE_BYTES, self._left):
             return LeftOut.TOO_LARGE
-        kind = image_type(data)
-        shown = clean_svg(data) if kind == "image/svg+xml" else data
-        if kind is None or shown is None:
+        if data not in self._known:
+            self._known[data] = _shown(data)
+        if (known := self._known[data]) is None:
             return LeftOut.UNREADABLE
+        kind, shown = known
         self._left -= len(shown)
         return f"data:{kind};base64,{b64encode(shown).decode()}"
 
@@ -84,6 +86,13 @@ def image_type(data: bytes) -> str | None:
     if data.startswith(b"RIFF") and data[8:12] == b"WEBP":
         return "image/webp"
     return "image/svg+xml" if is_svg(data) else None
+
+
+def _shown(data: bytes) -> tuple[str, bytes] | None:
+    """The media type of an image and what pages may hold of it; None if it cannot be shown."""
+    kind = image_type(data)
+    shown = clean_svg(data) if kind == "image/svg+xml" else data
+    return None if kind is None or shown is None else (kind, shown)
 
 
 def _decoded(uri: str) -> bytes | LeftOut:

@@ -12,7 +12,9 @@ _PARAGRAPH_WIDTH = 20
 """Ems of a first paragraph that says something; a shorter one is a date or a name."""
 _HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 _BEGINNINGS = (*_HEADINGS, "p", "ul", "ol", "table", "blockquote", "pre")
-_TITLE = re.compile(r"<title[^>]*>(.*?)</title\s*>", re.DOTALL | re.IGNORECASE)
+_TITLE = re.compile(r"<title[^<>]*>", re.IGNORECASE)
+_TITLE_END = re.compile(r"</title\s*>", re.IGNORECASE)
+_TAG = re.compile(r"<[^<>]*>")
 _UNTITLED = {"zh": "未命名文章"}
 
 
@@ -28,8 +30,7 @@ def name_page(root: Element, source: str, given: str | None, language: str) -> s
     main = root.find("h1")
     if main and (title := main.text()):
         return shortened(title, _TITLE_LENGTH)
-    named = _TITLE.search(source)
-    title = one_line(unescape(re.sub(r"<[^>]*>", "", named[1]))) if named else ""
+    title = _declared(source)
     first = next((one for one in root.walk() if one.tag in _BEGINNINGS and one.text()), None)
     if not title and first and first.tag in _HEADINGS:
         first.tag = "h1"
@@ -46,6 +47,15 @@ def summary_of(root: Element) -> str:
     long = (text for text in texts if text_width(text) >= _PARAGRAPH_WIDTH)
     found = next(long, None) or next(iter(texts), None)
     return shortened(found or root.text("sup", *_HEADINGS), _SUMMARY_LENGTH)
+
+
+def _declared(source: str) -> str:
+    """What the `title` says."""
+    begin = _TITLE.search(source)
+    end = _TITLE_END.search(source, begin.end()) if begin else None
+    if begin is None or end is None:
+        return ""
+    return one_line(unescape(_TAG.sub("", source[begin.end() : end.start()])))
 
 
 def _first_sentence(root: Element) -> str:

@@ -29,8 +29,8 @@ _ROWS_TOGETHER = 3
 class Slide:
     """Texts, and below them a table or beside them a picture."""
 
-    title: str
     size: float
+    """Of its letters."""
     texts: list[Text] = field(default_factory=list)
     table: Table | None = None
     picture: Picture | None = None
@@ -84,7 +84,7 @@ def column_widths(table: Table) -> list[float]:
 
 
 def _lay(section: Section, size: float) -> list[Slide]:
-    slides = [Slide(section.title, size)]
+    slides = [Slide(size)]
     for block in section.blocks:
         for piece in _pieces(block, size):
             _place(piece, slides)
@@ -171,7 +171,7 @@ def _fitting(rows: Sequence[Sequence[str]], columns: Sequence[float], left: floa
 def _next(slides: list[Slide]) -> Slide:
     """A new slide that goes on; a heading at the end of the one before goes with what it heads."""
     before = slides[-1]
-    slide = Slide(before.title, before.size)
+    slide = Slide(before.size)
     while len(before.texts) > 1 and before.texts[-1].kind == "heading" and not before.table:
         slide.texts.insert(0, before.texts.pop())
     slides.append(slide)

@@ -1,16 +1,17 @@
 """What a model wrote -> HTML: a document, a fragment, a fenced block with words around, Markdown.
 
-The HTML is as the model wrote it; it is not safe.
+The HTML is as the model wrote it; it is not safe. No pattern looks twice at the same characters
+from many places: a text may be as long as an article, and made to keep a pattern busy for hours.
 """
 
 import re
 
-from .errors import MissingExtraError
+from .errors import MissingExtraError, TooIntricateError
 
 _THOUGHT = re.compile(r"\A\s*<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
-_FENCE = re.compile(r"^(`{3,}|~{3,})[^\n]*\n.*?(?:^\1[`~]*[ \t]*$|\Z)", re.DOTALL | re.MULTILINE)
+_FENCE = re.compile(r"^(`{3,}+|~{3,}+)[^\n]*\n.*?(?:^\1[`~]*[ \t]*$|\Z)", re.DOTALL | re.MULTILINE)
 _WRAPPED_MARKDOWN = re.compile(
-    r"\A\s*(`{3,})(?:markdown|md)[ \t]*\n(.*?)\n?\1[ \t]*\s*\Z", re.DOTALL | re.IGNORECASE
+    r"\A\s*(`{3,})(?:markdown|md)[ \t]*\n(.*?)\n?\1\s*+\Z", re.DOTALL | re.IGNORECASE
 )
 _HTML_FENCE = re.compile(r"^[ \t]*(`{3,}|~{3,})[ \t]*html?[ \t]*\n", re.MULTILINE | re.IGNORECASE)
 _DOCUMENT = re.compile(r"<!doctype\s+html|<html[\s>]", re.IGNORECASE)
@@ -23,6 +24,9 @@ _BLOCK_END = re.compile(rf"</(?:{_BLOCK})\s*>", re.IGNORECASE)
 _PRE = re.compile(r"<pre[\s>].*?(?:</pre\s*>|\Z)", re.DOTALL | re.IGNORECASE)
 _MARKDOWN_HEADING = re.compile(r"^ {0,3}#{1,6}[ \t]+\S", re.MULTILINE)
 _MOSTLY = 0.6
+_SIGNS = "[]<>!*_`~&|\\\n"
+"""What a parser of Markdown stops at; images that are written out have none of them."""
+_MOST_SIGNS = 500_000
 
 
 def html_of(written: str) -> str:
@@ -30,6 +34,7 @@ def html_of(written: str) -> str:
 
     Raises:
         MissingExtraError: it is Markdown, and markdown-it-py is not installed.
+        TooIntricateError: it is Markdown that its parser would need minutes for.
     """
     text = _THOUGHT.sub("", written)
     if wrapped := _WRAPPED_MARKDOWN.match(text):
@@ -78,6 +83,8 @@ def _until_fence(text: str, begin: int) -> str:
 
 
 def _from_markdown(text: str) -> str:
+    if sum(map(text.count, _SIGNS)) > _MOST_SIGNS:
+        raise TooIntricateError
     try:
         from markdown_it import MarkdownIt
     except ImportError as error:

@@ -25,9 +25,9 @@ def one_line(text: str) -> str:
     return " ".join(fit_text(text).split())
 
 
-def text_width(text: str) -> float:
-    """The width in ems, in a usual sans-serif font."""
-    return sum(map(_character_width, text))
+def text_width(text: str, before: float = 0.0) -> float:
+    """The width in ems, in a usual sans-serif font, of a text with what stands before it."""
+    return sum(map(_character_width, text), before)
 
 
 def shortened(text: str, length: int) -> str:
@@ -48,14 +48,18 @@ def shortened(text: str, length: int) -> str:
 def wrap(text: str, width: float) -> list[str]:
     """Break text into lines of at most `width` ems, by the rules of Latin and CJK texts."""
     lines: list[str] = []
-    line = ""
+    line: list[str] = []
+    used = 0.0
     for piece in _pieces(text, width):
-        if line and text_width((line + piece).rstrip()) > width:
-            lines.append(line.rstrip())
-            line = piece.lstrip()
-        else:
-            line += piece
-    return [*lines, line.rstrip()] if line.strip() else lines
+        if line and text_width(piece.rstrip(), used) > width:
+            lines.append("".join(line).rstrip())
+            line, used = [], 0.0
+            piece = piece.lstrip()
+        if piece:
+            line.append(piece)
+            used = text_width(piece, used)
+    last = "".join(line).rstrip()
+    return [*lines, last] if last else lines
 
 
 def balanced(text: str, width: float) -> list[str]:
@@ -74,15 +78,17 @@ def _ends_there(text: str, at: int) -> bool:
 def _pieces(text: str, width: float) -> Iterator[str]:
     """The parts of a text that must stay on one line: words with the blank behind them, single CJK
     characters with the marks that stick to them."""
-    piece = ""
+    piece: list[str] = []
+    used = 0.0
     for character in one_line(text):
-        too_long = text_width(piece + character) > width
-        if piece and (too_long or _may_break(piece[-1], character)):
-            yield piece
-            piece = ""
-        piece += character
+        own = _character_width(character)
+        if piece and (used + own > width or _may_break(piece[-1], character)):
+            yield "".join(piece)
+            piece, used = [], 0.0
+        piece.append(character)
+        used += own
     if piece:
-        yield piece
+        yield "".join(piece)
 
 
 def _may_break(before: str, after: str) -> bool:

@@ -1,11 +1,14 @@
 """Segments of a document and their translations, as the programs write and read them."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 MAX_TRANSLATION = 50_000
 """Most characters of one translated segment."""
+_IN_NO_DOCUMENT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+"""Characters that XML cannot hold."""
 
 
 class TranslationError(Exception):
@@ -56,7 +59,8 @@ def check_translations(segments: Iterable[Segment], translations: object) -> dic
     """See that translations belong to these segments.
 
     Raises:
-        TranslationError: an id is unknown, or a translation is no text, empty or far too long.
+        TranslationError: an id is unknown, or a translation is no text, empty or far too long, or
+            has characters that no document can hold.
     """
     if not isinstance(translations, dict) or not translations:
         raise TranslationError("translations must be an object of texts by segment id")
@@ -65,8 +69,12 @@ def check_translations(segments: Iterable[Segment], translations: object) -> dic
     if unknown:
         raise TranslationError(f"there are no segments {', '.join(unknown[:10])}")
     for key, text in translations.items():
-        if not isinstance(text, str) or not text.strip() or len(text) > MAX_TRANSLATION:
+        if not isinstance(text, str) or not text.strip():
             raise TranslationError(f"the translation of {key} must be a text that is not empty")
+        if len(text) > MAX_TRANSLATION:
+            raise TranslationError(f"the translation of {key} is longer than {MAX_TRANSLATION:,}")
+        if _IN_NO_DOCUMENT.search(text):
+            raise TranslationError(f"the translation of {key} has control characters in it")
     return dict(translations)
 
 

@@ -128,19 +128,8 @@ def frame_arguments(path: str, folder: str, times: Sequence[float]) -> list[str]
 
 def audio_arguments(path: str, folder: str) -> list[str]:
     """To write `audio-000.wav` and so on: 16 kHz, one channel, at most `MAX_AUDIO_S` together."""
-    sound = [
-        "-map",
-        "0:a:0",
-        "-vn",
-        "-sn",
-        "-dn",
-        "-ac",
-        "1",
-        "-ar",
-        "16000",
-        "-t",
-        str(MAX_AUDIO_S),
-    ]
+    only_sound = ["-map", "0:a:0", "-vn", "-sn", "-dn"]
+    sound = [*only_sound, "-ac", "1", "-ar", "16000", "-t", str(MAX_AUDIO_S)]
     pieces = ["-f", "segment", "-segment_time", str(AUDIO_PIECE_S), "-c:a", "pcm_s16le"]
     return [
         *("ffmpeg", path, folder, *_QUIET, "-threads", "2", "@"),

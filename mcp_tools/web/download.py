@@ -140,4 +140,6 @@ async def _body(chunks: AsyncIterable[bytes], headers: httpx.Headers, limit: int
                 raise PageUnavailableError("the page is packed in a damaged way") from error
         if len(body) > limit:
             raise PageTooLargeError(limit)
+        if unpack is not None and unpack.eof:  # it would keep whatever else it is given
+            break
     return bytes(body)

@@ -1,7 +1,7 @@
 """An agent made of capabilities: their instructions, their skills, and tools under their policy."""
 
 import inspect
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
@@ -79,24 +79,11 @@ def create_agent(
     Raises:
         ConfigurationError: a name means nothing, or something cannot be made as it is described.
     """
-    if entry_mode not in get_args(EntryMode):
-        raise ConfigurationError(
-            f"there is no entry mode {entry_mode!r}", remedy="use interactive or automated"
-        )
-    if "instruction" in llm_agent_kwargs:
-        raise ConfigurationError(
-            "create_agent makes the instruction itself", remedy="give product_instructions"
-        )
     registry = registry or default_registry
     given = [registry.get(one) if isinstance(one, str) else one for one in capabilities]
+    _check(entry_mode, given, llm_agent_kwargs)
     whole = Capability("").merge(*given, Capability("", tool_policy=tool_policy or ToolPolicy()))
-    for one in given:
-        if inspect.iscoroutinefunction(one.setup):
-            raise ConfigurationError(
-                f"the setup of the capability {one.name!r} is async",
-                remedy="agents are made before there is an event loop: open things at first use",
-            )
-    named = {tool_name(tool) or "": tool for tool in tools}
+    named = {known: tool for tool in tools if (known := tool_name(tool)) is not None}
     every_tool = _distinct(
         [*(tool for one in given for tool in registry.tools_of(one, named)), *tools]
     )
@@ -110,19 +97,46 @@ def create_agent(
         description=description,
         instruction=_instruction(base_instructions, product_instructions, given),
         tools=[*policed.of(every_tool), *_skills(whole.skills)],
-        **llm_agent_kwargs
-        | {
-            kind: [*before, *_listed(llm_agent_kwargs.get(kind)), *after]
-            for kind, before, after in (
-                ("before_model_callback", [], [run.before_model, fence.before_model]),
-                ("after_model_callback", [run.after_model], []),
-                ("before_tool_callback", [policed.refuse], []),
-            )
+        **{
+            **llm_agent_kwargs,
+            "before_model_callback": [
+                *_listed(llm_agent_kwargs.get("before_model_callback")),
+                run.before_model,
+                fence.before_model,
+            ],
+            "after_model_callback": [
+                run.after_model,
+                *_listed(llm_agent_kwargs.get("after_model_callback")),
+            ],
+            "before_tool_callback": [
+                policed.refuse,
+                *_listed(llm_agent_kwargs.get("before_tool_callback")),
+            ],
         },
     )
     if whole.setup is not None:
         whole.setup(agent)
     return agent
+
+
+def _check(
+    entry_mode: EntryMode, capabilities: Iterable[Capability], llm_agent_kwargs: Mapping[str, Any]
+) -> None:
+    """What can be told to be wrong before anything is made."""
+    if entry_mode not in get_args(EntryMode):
+        raise ConfigurationError(
+            f"there is no entry mode {entry_mode!r}", remedy="use interactive or automated"
+        )
+    if "instruction" in llm_agent_kwargs:
+        raise ConfigurationError(
+            "create_agent makes the instruction itself", remedy="give product_instructions"
+        )
+    for one in capabilities:
+        if inspect.iscoroutinefunction(one.setup):
+            raise ConfigurationError(
+                f"the setup of the capability {one.name!r} is async",
+                remedy="agents are made before there is an event loop: open things at first use",
+            )
 
 
 def _instruction(base: str, product: str, capabilities: Iterable[Capability]) -> str:

@@ -13,10 +13,8 @@ from google.genai.types import Blob, Part
 from oda.errors import PathRefusedError
 from oda.workspace.media_types import media_type, suffix_of
 from oda.workspace.relative_path import MAX_NAME_BYTES, names_of
-from oda.workspace.workspace import Workspace
+from oda.workspace.workspace import INPUT, OUTPUT, Workspace
 
-_UPLOADS = "input"
-_OUTPUTS = "output"
 _NAMELESS = "upload"
 _NOT_IN_NAMES = re.compile(r'[<>:"|?*]')
 _ROOM_FOR_NUMBER = 20
@@ -61,8 +59,8 @@ async def keep_outputs(
     names: list[str] = []
     left_out: list[LeftOut] = []
     room = max_bytes
-    for info in await workspace.list(_OUTPUTS):
-        name = info.path.removeprefix(f"{_OUTPUTS}/")
+    for info in await workspace.list(OUTPUT):
+        name = info.path.removeprefix(f"{OUTPUT}/")
         if len(names) >= max_files:
             reason = f"more than {max_files} files"
         elif info.bytes > room:
@@ -114,7 +112,7 @@ async def _taken(workspace: Workspace, blob: Blob) -> str:
     name = PurePosixPath(upload_name(blob.display_name, blob.mime_type))
     data = blob.data or b""
     for mark in chain([""], (f"-{number}" for number in count(2))):
-        path = f"{_UPLOADS}/{name.stem}{mark}{name.suffix}"
+        path = f"{INPUT}/{name.stem}{mark}{name.suffix}"
         there = await workspace.find(path)
         if there is None:
             return (await workspace.write(path, data)).path

@@ -13,7 +13,8 @@ from oda.workspace.path_guard import Root
 from oda.workspace.relative_path import names_of, shown
 from oda.workspace.usage import Usage
 
-FOLDERS = ("input", "data", "output")
+INPUT, DATA, OUTPUT = "input", "data", "output"
+FOLDERS = (INPUT, DATA, OUTPUT)
 """What came with the message, what the run works with, and what it is asked for."""
 
 _CHUNK = 2**20

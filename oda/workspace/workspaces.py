@@ -1,9 +1,7 @@
 """The workspaces of all runs, below one directory: `<session>/<run>/`."""
 
 import asyncio
-import hashlib
 import os
-import re
 import stat
 import threading
 from collections import Counter
@@ -21,18 +19,14 @@ from oda.errors import WorkspaceError
 from oda.loop import LoopDefault
 from oda.settings import Settings, WorkspaceSettings
 from oda.workspace.path_guard import Root
+from oda.workspace.places import Place, may_be_ours, place_of
 from oda.workspace.usage import Usage
 from oda.workspace.workspace import FOLDERS, Workspace
 
 _DAY_S = 86_400.0
 _USAGES_KEPT = 256
-_PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
-_MADE = re.compile(rf"{_PLAIN.pattern}|~[0-9a-f]{{40}}")
 
 Opened = TypeVar("Opened", Workspace, Workspace | None)
-
-_Place = str
-"""`<session>/<run>`, below the root."""
 
 
 class Workspaces:
@@ -53,9 +47,9 @@ class Workspaces:
         self._clock = clock
         self._lock = threading.Lock()
         self._clearing = threading.Lock()
-        self._open: Counter[_Place] = Counter()
-        self._usages: WeakValueDictionary[_Place, Usage] = WeakValueDictionary()
-        self._recent: LRUCache[_Place, Usage] = LRUCache(_USAGES_KEPT)
+        self._open: Counter[Place] = Counter()
+        self._usages: WeakValueDictionary[Place, Usage] = WeakValueDictionary()
+        self._recent: LRUCache[Place, Usage] = LRUCache(_USAGES_KEPT)
 
     async def open(self, session_id: str, run_id: str) -> Workspace:
         """The workspace of a run, made if it is not there; whoever opens it closes it."""
@@ -67,7 +61,7 @@ class Workspaces:
 
     async def delete(self, session_id: str, *run_ids: str) -> None:
         """Remove the workspaces of runs; nothing need be there."""
-        places = [_place(session_id, run_id) for run_id in run_ids]
+        places = [place_of(session_id, run_id) for run_id in run_ids]
         await asyncio.to_thread(self._delete, places)
 
     async def sweep(self) -> int:
@@ -80,40 +74,48 @@ class Workspaces:
     # --- in threads
 
     def _made(self, session_id: str, run_id: str) -> Workspace:
-        place = _place(session_id, run_id)
+        place = place_of(session_id, run_id)
         with _keeping(), self._lock:
             self._path.mkdir(mode=0o700, parents=True, exist_ok=True)
             with Root.at(self._path) as base:
-                root = Root(base.make_folder(place))
-            for folder in FOLDERS:
-                os.close(root.make_folder(folder))
-            return self._opened(run_id, place, root)
+                handle = base.make_folder(place)
+            return self._opened(run_id, place, handle, FOLDERS)
 
     def _found(self, session_id: str, run_id: str) -> Workspace | None:
-        place = _place(session_id, run_id)
+        place = place_of(session_id, run_id)
         with self._lock, self._base() as base:
             if base is None or (handle := base.open_folder(place)) is None:
                 return None
-            return self._opened(run_id, place, Root(handle))
+            return self._opened(run_id, place, handle)
 
-    def _opened(self, run_id: str, place: _Place, root: Root) -> Workspace:
+    def _opened(
+        self, run_id: str, place: Place, handle: int, folders: Sequence[str] = ()
+    ) -> Workspace:
+        """The workspace in an open directory, with folders that are made if they are not there."""
+        root = Root(handle)
+        try:
+            for folder in folders:
+                os.close(root.make_folder(folder))
+            root.use(self._clock.now())
+        except BaseException:
+            root.close()
+            raise
         usage = self._usages.get(place)
         if usage is None:
             usage = Usage(self.settings.quota_bytes, self.settings.quota_files)
             self._usages[place] = usage
         self._recent[place] = usage
         self._open[place] += 1
-        root.use(self._clock.now())
         return Workspace(run_id, self._path / place, root, usage, partial(self._left, place, root))
 
-    def _left(self, place: _Place, root: Root) -> None:
+    def _left(self, place: Place, root: Root) -> None:
         with self._lock:
             self._open[place] -= 1
             if not self._open[place]:
                 del self._open[place]
         root.use(self._clock.now())
 
-    def _delete(self, places: Sequence[_Place]) -> None:
+    def _delete(self, places: Sequence[Place]) -> None:
         with self._base() as base:
             if base is None:
                 return
@@ -137,7 +139,7 @@ class Workspaces:
             self._clear(base)
         return count
 
-    def _set_aside(self, base: Root, place: _Place, limit: float) -> bool:
+    def _set_aside(self, base: Root, place: Place, limit: float) -> bool:
         """Take it away if it is not in use and was not since `limit`; whether that was so."""
         with self._lock:
             if place in self._open or (handle := base.open_folder(place)) is None:
@@ -149,7 +151,7 @@ class Workspaces:
                 self._forget(place)
             return unused
 
-    def _forget(self, place: str) -> None:
+    def _forget(self, place: Place) -> None:
         """What was counted there, or below it, holds no more."""
         for usages in (self._usages, self._recent):
             for known in [one for one in usages if f"{one}/".startswith(f"{place}/")]:
@@ -186,13 +188,6 @@ def _close(opening: asyncio.Task[Opened]) -> None:
         opened.let_go()
 
 
-def folder_of(name: str) -> str:
-    """The folder of a session or a run: its id where that is a plain word, else a hash of it."""
-    if _PLAIN.fullmatch(name):
-        return name
-    return f"~{hashlib.sha256(name.encode(errors='surrogatepass')).hexdigest()[:40]}"
-
-
 default_workspaces: LoopDefault[Workspaces] = LoopDefault()
 """The process's workspaces in an event loop; set by the composition root."""
 
@@ -212,16 +207,12 @@ def _from_environment() -> Workspaces:
     return Workspaces(settings.workspace_root, settings.workspace, SystemClock())
 
 
-def _place(session_id: str, run_id: str) -> _Place:
-    return f"{folder_of(session_id)}/{folder_of(run_id)}"
-
-
 def _folders(base: Root, folder: str) -> list[str]:
-    """The folders in a folder that this module can have made."""
+    """The folders in a folder that are those of sessions or runs."""
     return [
         entry.path
         for entry in base.entries(folder, deep=False)
-        if stat.S_ISDIR(entry.status.st_mode) and _MADE.fullmatch(entry.names[-1])
+        if stat.S_ISDIR(entry.status.st_mode) and may_be_ours(entry.names[-1])
     ]
 
 

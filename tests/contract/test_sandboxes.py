@@ -23,6 +23,7 @@ from oda.workspace.sandbox.sandbox import (
     SandboxLimits,
     Stream,
 )
+from oda.workspace.sandbox.scratch import scratch, sweep
 from oda.workspace.sandbox.unsafe_subprocess import UnsafeSubprocess
 from oda.workspace.workspace import Workspace
 from oda.workspace.workspaces import Workspaces
@@ -161,6 +162,17 @@ open("good", "w").write("good")
         assert set(await contents(workspace)) == set(result.files)
         left_behind = {left.path for left in result.left_behind}
         assert left_behind >= {"output/\\udcff\\udcfe", "output/new\nline", "output/sparse too"}
+
+    async def test_a_file_that_is_made_a_link_stays_what_it_was(
+        self, sandbox: Sandbox, workspace: Workspace
+    ) -> None:
+        await workspace.write("data/a", b"a")
+        await workspace.write("data/b", b"b")
+        code = "import os; os.link('data/a', 'output/a'); os.remove('data/b')"
+        result = await sandbox.run(Program(code), workspace, LIMITS)
+        assert (result.exit_code, result.files) == (0, ())
+        assert {left.path for left in result.left_behind} == {"data/a", "output/a"}
+        assert await contents(workspace) == {"data/a": b"a"}
 
     async def test_too_many_files_are_left_behind(
         self, sandbox: Sandbox, workspace: Workspace
@@ -312,6 +324,59 @@ time.sleep(60)
                 await run
         assert "".join(text for stream, text in pieces if stream == "stdout") == "第一步\n"
         assert set(await contents(workspace)) == {"output/partial.txt"}
+
+    @pytest.mark.parametrize(
+        ("code", "hint"),
+        [
+            ("import subprocess\nsubprocess.run(['ls'])", "no programs can be started here"),
+            ("import multiprocessing\nmultiprocessing.Pool(2)", "use threads"),
+            ("import urllib.request as r\nr.urlopen('http://127.0.0.1:9')", "there is no network"),
+        ],
+    )
+    async def test_what_is_denied_is_explained(
+        self, sandbox: Sandbox, workspace: Workspace, code: str, hint: str
+    ) -> None:
+        if sandbox.name == UnsafeSubprocess.name:
+            pytest.skip("it denies nothing")
+        result = await sandbox.run(Program(code), workspace, LIMITS)
+        assert result.exit_code == 1
+        assert hint in result.stderr.splitlines()[-1]
+
+    async def test_runs_that_are_cancelled_at_their_beginning_leave_nothing(
+        self,
+        sandbox: Sandbox,
+        workspace: Workspace,
+        tmp_path: Path,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        place = tmp_path / "temporary"
+        place.mkdir()
+        monkeypatch.setattr("tempfile.tempdir", str(place))
+        for steps in range(12):
+            run = asyncio.create_task(sandbox.run(Program("pass"), workspace, LIMITS))
+            for _ in range(steps):
+                await asyncio.sleep(0)
+            run.cancel()
+            await asyncio.wait([run])
+        assert list(place.iterdir()) == []
+
+
+def test_only_what_a_killed_server_has_left_is_swept(tmp_path: Path) -> None:
+    left, fresh, other = (tmp_path / name for name in ("oda-run-left", "oda-run-fresh", "other"))
+    (left / "box" / "closed" / "in it").mkdir(parents=True)
+    (left / "box" / "closed").chmod(0)
+    (left / "box" / "link").symlink_to(other)
+    fresh.mkdir()
+    (other / "kept").mkdir(parents=True)
+    link = tmp_path / "oda-run-link"
+    link.symlink_to(other)
+    with scratch(tmp_path) as live:
+        for path in (left, live, other):
+            os.utime(path, (0, 0))
+        sweep(tmp_path)
+        assert set(tmp_path.iterdir()) == {live, fresh, other, link}
+    assert set(tmp_path.iterdir()) == {fresh, other, link}
+    assert [path.name for path in other.iterdir()] == ["kept"]
 
 
 class TestLibraries:

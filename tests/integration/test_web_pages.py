@@ -101,8 +101,9 @@ async def test_a_redirect_is_followed_without_cookies(web: Web, local: LocalWeb)
         assert request.headers["host"] == f"127.0.0.1:{local.port}"
 
 
-async def test_a_packed_page_is_unpacked(web: Web, local: LocalWeb) -> None:
-    assert (await web.fetch(local.page_url("packed"))).title == "The sea otter"
+@pytest.mark.parametrize("name", ["packed", "packed-and-more"])
+async def test_a_packed_page_is_unpacked(name: str, web: Web, local: LocalWeb) -> None:
+    assert (await web.fetch(local.page_url(name))).title == "The sea otter"
 
 
 async def test_a_page_that_stops_coming_is_given_up(local: LocalWeb) -> None:

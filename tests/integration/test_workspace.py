@@ -10,8 +10,9 @@ import pytest
 from oda.errors import PathRefusedError, QuotaExceededError, WorkspaceError
 from oda.settings import WorkspaceSettings
 from oda.testing import FakeClock
+from oda.workspace.places import folder_of
 from oda.workspace.workspace import Workspace
-from oda.workspace.workspaces import Workspaces, folder_of
+from oda.workspace.workspaces import Workspaces
 from tests.support.hostile_paths import HOSTILE_FILES
 
 MB = 2**20

@@ -94,6 +94,12 @@ async def _endless() -> AsyncIterator[bytes]:
         yield b"<p>more and more</p>" * 1000
 
 
+async def _packed_and_more() -> AsyncIterator[bytes]:
+    yield gzip.compress(OTTERS.encode())
+    async for piece in _endless():
+        yield piece
+
+
 async def _never() -> AsyncIterator[bytes]:
     yield b"<p>just a moment"
     await asyncio.Event().wait()
@@ -119,6 +125,8 @@ def hostile(name: str) -> Answer | None:
             return Answer(packed, headers={"content-encoding": "gzip"})
         case "packed":
             return Answer(gzip.compress(OTTERS.encode()), headers={"content-encoding": "gzip"})
+        case "packed-and-more":
+            return Answer(_packed_and_more(), headers={"content-encoding": "gzip"})
         case "image":
             return Answer(b"\x89PNG\r\n", content_type="image/png")
         case "untyped":

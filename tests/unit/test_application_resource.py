@@ -64,3 +64,24 @@ async def test_what_could_not_be_opened_is_tried_again() -> None:
                 await used(resource)
             house.broken = False
             assert await used(resource) == 1
+
+
+async def test_one_may_use_another_that_outlives_it() -> None:
+    closed: list[str] = []
+
+    @asynccontextmanager
+    async def inner() -> AsyncIterator[int]:
+        yield 1
+        closed.append("inner")
+
+    @asynccontextmanager
+    async def outer() -> AsyncIterator[int]:
+        async with below.use() as one:
+            yield one + 1
+        closed.append("outer")
+
+    below = ApplicationResource(inner)
+    async with OpenResources() as resources:
+        with default_resources.set(resources):
+            assert await asyncio.wait_for(used(ApplicationResource(outer)), 10) == 2
+    assert closed == ["outer", "inner"]

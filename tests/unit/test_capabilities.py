@@ -79,7 +79,7 @@ def from_files(directory: Path, text: str, build: Callable[[], LlmAgent]) -> Llm
                 "write_file",
                 "list_files",
                 "read_segments",
-                "write_translation",
+                "write_translations",
                 "run_python",
             ],
         ),

@@ -7,6 +7,7 @@ import pytest
 from mcp_tools.publishing.errors import NothingToPublishError, TooIntricateError
 from mcp_tools.publishing.html import make_page
 from mcp_tools.publishing.images import MAX_IMAGE_BYTES, names_of
+from mcp_tools.publishing.source import html_of
 from tests.support.pages import PNG, faults, svg_faults
 
 CHART = b"""<?xml version="1.0"?><!DOCTYPE svg PUBLIC "-//W3C//DTD SVG 1.1//EN"
@@ -158,11 +159,38 @@ def test_empty_article_is_refused(written: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "written", ["<div>" * 100_000 + "x", "".join(f"<b id={i}><p>" for i in range(2000)) + "x"]
+    "written",
+    [
+        "<div>" * 100_000 + "x",
+        "".join(f"<b id={i}><p>" for i in range(2000)) + "x",
+        "![" * 2_000_000,
+    ],
 )
-def test_html_that_would_take_minutes_is_refused(written: str) -> None:
+def test_what_would_take_minutes_is_refused(written: str) -> None:
     with pytest.raises(TooIntricateError):
         make_page(written)
+
+
+@pytest.mark.parametrize(
+    "hostile",
+    [
+        "`" * 200_000,
+        "<svg>" + "<title" * 100_000 + "</svg>",
+        "<html</html" * 50_000,
+        "<title></title <" * 50_000,
+        f"<title>{'<' * 200_000}</title>",
+    ],
+)
+def test_no_text_keeps_a_pattern_busy_for_hours(hostile: str) -> None:
+    assert make_page(f"<html><body><h1>Tea</h1><p>Green.</p>\n{hostile}").title == "Tea"
+    assert html_of(f"Tea\n{hostile}")
+    assert html_of(f"```md\nTea\n```{' ' * 200_000}x")
+
+
+def test_an_image_that_is_named_often_is_cleaned_once() -> None:
+    drawing = b"<svg xmlns='http://www.w3.org/2000/svg'>" + b"<script/>" * 300_000 + b"</svg>"
+    images = "".join(f"<img src=a.svg?{number}>" for number in range(1_000))
+    assert make_page(f"<p>Tea</p>{images}", resolve={"a.svg": drawing}.get).title == "Tea"
 
 
 @pytest.mark.parametrize(

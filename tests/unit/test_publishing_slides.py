@@ -7,6 +7,7 @@ from pptx import Presentation
 
 from mcp_tools.publishing.html import make_page
 from mcp_tools.publishing.slides import make_slides
+from mcp_tools.publishing.typesetting import wrap
 from tests.support.pages import PNG
 
 DECK = """<h1>季度总结</h1><p>本季度三件大事。</p>
@@ -25,6 +26,11 @@ def slides_of(written: str) -> list[Any]:
 
 def texts(slide: Any) -> list[str]:
     return [shape.text_frame.text for shape in slide.shapes if shape.has_text_frame and shape.text]
+
+
+def test_letters_without_a_width_are_one_word() -> None:
+    word = "a" + "\u0301" * 200_000
+    assert wrap(f"{word} b", 40) == [f"{word} b"]
 
 
 def test_each_heading_begins_a_slide() -> None:

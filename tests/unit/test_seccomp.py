@@ -34,6 +34,11 @@ BOTH = [
     ("socket", (AF_INET, STREAM), errno.EPERM),
     ("socket", (AF_NETLINK, 3), errno.EPERM),
     ("socket", (AF_VSOCK, STREAM), errno.EPERM),
+    ("socket", (AF_UNIX, STREAM), errno.EPERM),
+    ("socketpair", (AF_UNIX, DGRAM), errno.EPERM),
+    ("connect", (), errno.EPERM),
+    ("fcntl", (0, F_SETOWN, 1), errno.EPERM),
+    ("fcntl", (0, F_SETSIG, 9), errno.EPERM),
     ("socketpair", (AF_UNIX, STREAM | CLOSE_ON_EXEC), ALLOWED),
     ("ioctl", (0, TCGETS), ALLOWED),
     ("kill", (OWN, 15), ALLOWED),
@@ -45,17 +50,12 @@ BOTH = [
     ("setxattr", (), errno.ENOTSUP),
 ]
 NAMESPACES = [
-    ("socket", (AF_UNIX, STREAM), ALLOWED),
-    ("socket", (AF_UNIX | ABOVE, STREAM), ALLOWED),
     ("ioctl", (0, TIOCSTI), errno.EPERM),
     ("ioctl", (0, TIOCSTI | ABOVE), errno.EPERM),
     ("kill", (1, 9), ALLOWED),
     ("execve", (), ALLOWED),
 ]
 AMONG_OTHERS = [
-    ("socket", (AF_UNIX, STREAM), errno.EPERM),
-    ("socketpair", (AF_UNIX, DGRAM), errno.EPERM),
-    ("connect", (), errno.EPERM),
     ("ioctl", (0, TIOCSTI), errno.ENOTTY),
     ("ioctl", (0, SET_IMMUTABLE), errno.ENOTTY),
     ("kill", (1, 9), errno.EPERM),
@@ -64,8 +64,6 @@ AMONG_OTHERS = [
     ("tgkill", (1, 1, 9), errno.EPERM),
     ("tkill", (1, 9), errno.EPERM),
     ("pidfd_open", (1,), errno.EPERM),
-    ("fcntl", (0, F_SETOWN, 1), errno.EPERM),
-    ("fcntl", (0, F_SETSIG, 9), errno.EPERM),
     ("prlimit64", (0,), ALLOWED),
     ("prlimit64", (1,), errno.EPERM),
     ("execve", (), errno.EPERM),

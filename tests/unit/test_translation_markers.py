@@ -1,8 +1,10 @@
 """Markers in segments: what looks different keeps its look wherever the words go."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mcp_tools.translation import Segment, TranslationError, check_translations
 from mcp_tools.translation.programs.sheet_names import usable_names, with_new_names
 from mcp_tools.translation.programs.spans import Atom, MarkedText
 
@@ -52,6 +54,12 @@ def test_reading_what_was_written_gives_the_same_text(text: str) -> None:
     whole = MarkedText(atoms)
     read = "".join(atom.text or "" for atom in whole.read(whole.text))
     assert read == f"{text}x{text}"
+
+
+@pytest.mark.parametrize("text", [" ", "x" * 50_001, "a\x0bb", "a\ud800"])
+def test_what_no_document_can_hold_is_no_translation(text: str) -> None:
+    with pytest.raises(TranslationError, match="of p1 "):
+        check_translations([Segment(id="p1", text="Hello")], {"p1": text})
 
 
 def test_references_follow_sheets_and_texts_in_formulas_do_not() -> None:

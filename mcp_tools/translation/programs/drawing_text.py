@@ -7,10 +7,9 @@ from typing import Any
 from lxml import etree  # type: ignore[import-untyped]
 
 from .found import Found
-from .office_package import Package
+from .namespaces import A
+from .office_package import Package, canonical, stem_of
 from .spans import Atom, MarkedText, has_words
-
-_A = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
 
 
 class DrawingTexts:
@@ -25,7 +24,7 @@ class DrawingTexts:
         for part, identifier, paragraph in self._paragraphs():
             text = MarkedText(_atoms(paragraph)).text
             if has_words(text):
-                yield {"id": identifier, "text": text, "context": f"drawing {_stem(part)}"}
+                yield {"id": identifier, "text": text, "context": f"drawing {stem_of(part)}"}
 
     def apply(self, translations: Mapping[str, str]) -> None:
         """Replace the texts of paragraphs."""
@@ -36,24 +35,20 @@ class DrawingTexts:
 
     def _paragraphs(self) -> Iterator[tuple[str, str, Any]]:
         for part in self._parts:
-            for number, paragraph in enumerate(list(self._package.root(part).iter(f"{_A}p"))):
-                yield part, f"{_stem(part)}:{number}", paragraph
-
-
-def _stem(part: str) -> str:
-    return part.rpartition("/")[2].removesuffix(".xml")
+            for number, paragraph in enumerate(list(self._package.root(part).iter(f"{A}p"))):
+                yield part, f"{stem_of(part)}:{number}", paragraph
 
 
 def _atoms(paragraph: Any) -> list[Atom]:
     atoms = []
     for child in paragraph:
-        if child.tag == f"{_A}r":
-            look = child.find(f"{_A}rPr")
-            text = child.findtext(f"{_A}t") or ""
+        if child.tag == f"{A}r":
+            look = child.find(f"{A}rPr")
+            text = child.findtext(f"{A}t") or ""
             atoms.append(Atom(text, _look(look), look))
-        elif child.tag == f"{_A}br":
-            atoms.append(Atom("\n", atoms[-1].style if atoms else "", child.find(f"{_A}rPr")))
-        elif child.tag == f"{_A}fld":
+        elif child.tag == f"{A}br":
+            atoms.append(Atom("\n", atoms[-1].style if atoms else "", child.find(f"{A}rPr")))
+        elif child.tag == f"{A}fld":
             atoms.append(Atom(None, "", child))
     return atoms
 
@@ -64,14 +59,13 @@ def _look(properties: Any) -> str:
     plain = deepcopy(properties)
     for name in ("lang", "altLang", "dirty", "err", "noProof"):
         plain.attrib.pop(name, None)
-    written: bytes = etree.tostring(plain, method="c14n", with_tail=False)
-    return written.decode()
+    return canonical(plain)
 
 
 def _write(paragraph: Any, atoms: list[Atom]) -> None:
-    end = paragraph.find(f"{_A}endParaRPr")
+    end = paragraph.find(f"{A}endParaRPr")
     for child in list(paragraph):
-        if child.tag in (f"{_A}r", f"{_A}br", f"{_A}fld"):
+        if child.tag in (f"{A}r", f"{A}br", f"{A}fld"):
             paragraph.remove(child)
     new: list[Any] = []
     for atom in atoms:
@@ -80,7 +74,7 @@ def _write(paragraph: Any, atoms: list[Atom]) -> None:
             continue
         for index, line in enumerate(atom.text.split("\n")):
             if index:
-                new.append(etree.Element(f"{_A}br"))
+                new.append(etree.Element(f"{A}br"))
             if line:
                 new.append(_run(line, atom.source))
     for element in new:
@@ -91,8 +85,8 @@ def _write(paragraph: Any, atoms: list[Atom]) -> None:
 
 
 def _run(text: str, look: Any) -> Any:
-    run = etree.Element(f"{_A}r")
+    run = etree.Element(f"{A}r")
     if look is not None:
         run.append(deepcopy(look))
-    etree.SubElement(run, f"{_A}t").text = text
+    etree.SubElement(run, f"{A}t").text = text
     return run

@@ -1,6 +1,7 @@
 """What is found in a document to translate."""
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Protocol, TypedDict
 
 
@@ -14,7 +15,7 @@ class Found(TypedDict):
 
 
 class Document(Protocol):
-    """An opened document."""
+    """An opened document, of any kind."""
 
     def segments(self) -> list[Found]:
         """All that can be translated, in reading order."""
@@ -22,4 +23,8 @@ class Document(Protocol):
 
     def apply(self, translations: Mapping[str, str]) -> list[str]:
         """Replace texts by their ids; returns remarks for who gets the result."""
+        ...
+
+    def save(self, path: Path) -> None:
+        """Write what `apply` has made of it."""
         ...

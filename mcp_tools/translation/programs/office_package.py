@@ -9,6 +9,10 @@ from lxml import etree  # type: ignore[import-untyped]
 
 from .failure import UnreadableError
 
+WORD, EXCEL = "wordprocessingml.document.main+xml", "spreadsheetml.sheet.main+xml"
+"""What the content type of a file's main part has in it."""
+DOCUMENT, WORKBOOK = "word/document.xml", "xl/workbook.xml"
+"""The main parts."""
 MAX_MEMBERS = 5_000
 MAX_UNPACKED = 512 * 2**20
 MAX_PART = 128 * 2**20
@@ -104,6 +108,17 @@ class Package:
             self._roots[name], xml_declaration=True, encoding="UTF-8", standalone=True
         )
         return written
+
+
+def stem_of(part: str) -> str:
+    """The name of a part without its folder and `.xml`, such as `header1`."""
+    return part.rpartition("/")[2].removesuffix(".xml")
+
+
+def canonical(element: Any) -> str:
+    """An element as text, the same for equal ones; without what stands behind it."""
+    written: bytes = etree.tostring(element, method="c14n", with_tail=False)
+    return written.decode()
 
 
 def _parse(data: bytes) -> Any:

@@ -6,13 +6,9 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from .office_package import Package
-from .word_paragraph import W
+from .namespaces import MC, A, R, W
+from .office_package import DOCUMENT, WORD, Package
 
-_A = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
-_R = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
-_MC = "{http://schemas.openxmlformats.org/markup-compatibility/2006}"
-_MAIN = "word/document.xml"
 _MAX_BLOCKS = 5_000
 _MAX_PICTURE = 2**20
 _PICTURES = {"png": "png", "jpg": "jpeg", "jpeg": "jpeg", "gif": "gif"}
@@ -22,9 +18,9 @@ _TAGS = {"b": "strong", "i": "em", "u": "u", "strike": "s"}
 
 def preview(path: Path) -> str:
     """The body of a document."""
-    package = Package(path, "wordprocessingml.document.main+xml")
-    parts = {identifier: part for identifier, _, part in package.relations(_MAIN)}
-    body = package.root(_MAIN).find(f"{W}body")
+    package = Package(path, WORD)
+    parts = {identifier: part for identifier, _, part in package.relations(DOCUMENT)}
+    body = package.root(DOCUMENT).find(f"{W}body")
     return "\n".join(_blocks(body, package, parts))
 
 
@@ -66,7 +62,7 @@ def _paragraph(element: Any, package: Package, parts: dict[str, str]) -> str:
 
 def _inline(element: Any, package: Package, parts: dict[str, str]) -> Iterator[str]:
     for run in element.iter(f"{W}r"):
-        if next(run.iterancestors(f"{_MC}Fallback", f"{W}del"), None) is not None:
+        if next(run.iterancestors(f"{MC}Fallback", f"{W}del"), None) is not None:
             continue
         text = ""
         for child in run:
@@ -93,8 +89,8 @@ def _marked(text: str, look: Any) -> str:
 
 
 def _pictures(drawing: Any, package: Package, parts: dict[str, str]) -> Iterator[str]:
-    for blip in drawing.iter(f"{_A}blip"):
-        part = parts.get(blip.get(f"{_R}embed"), "")
+    for blip in drawing.iter(f"{A}blip"):
+        part = parts.get(blip.get(f"{R}embed"), "")
         kind = _PICTURES.get(part.rpartition(".")[2].lower())
         if kind and package.has(part) and package.size(part) <= _MAX_PICTURE:
             data = base64.b64encode(package.read(part)).decode()

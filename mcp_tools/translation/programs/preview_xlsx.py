@@ -7,7 +7,7 @@ from typing import Any
 
 from openpyxl import load_workbook
 
-from .office_package import Package
+from .office_package import EXCEL, Package
 
 _MAX_SHEETS = 20
 _MAX_ROWS = 200
@@ -18,7 +18,7 @@ _MAX_BYTES = 20 * 2**20
 
 def preview(path: Path) -> str:
     """All sheets, each under its name."""
-    Package(path, "spreadsheetml.sheet.main+xml")  # refuses what is unsafe
+    Package(path, EXCEL)  # refuses what is unsafe
     if path.stat().st_size > _MAX_BYTES:
         return "<p>The workbook is too large for a preview.</p>"
     values = load_workbook(path, data_only=True)

@@ -3,9 +3,9 @@
 import re
 from collections.abc import Callable, Mapping, Sequence
 
-from .office_package import Package
+from .namespaces import S
+from .office_package import WORKBOOK, Package
 
-S = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
 MAX_NAME = 31
 _BAD = re.compile(r"[\[\]:*?/\\\x00-\x1f]+")
 _REFERENCE = re.compile(
@@ -23,19 +23,21 @@ _FORMULAS = frozenset(
 def usable_names(wanted: Sequence[str]) -> list[str]:
     """Names as Excel takes them: at most 31 characters, none of `[]:*?/\\`, no two alike."""
     names: list[str] = []
+    taken: set[str] = set()
     for wish in wanted:
         core = " ".join(_BAD.sub(" ", wish).split()).strip("'")[:MAX_NAME].strip() or "Sheet"
         name, number = core, 2
-        while name.casefold() in {known.casefold() for known in names}:
+        while name.casefold() in taken:
             name = f"{core[: MAX_NAME - len(str(number)) - 1]} {number}"
             number += 1
+        taken.add(name.casefold())
         names.append(name)
     return names
 
 
 def rename_sheets(package: Package, renamed: Mapping[str, str]) -> None:
     """Rename sheets where they are named, and in formulas, links, charts and pivot tables."""
-    for sheet in package.change("xl/workbook.xml").iter(f"{S}sheet"):
+    for sheet in package.change(WORKBOOK).iter(f"{S}sheet"):
         sheet.set("name", renamed.get(sheet.get("name"), sheet.get("name")))
     follow_in_formulas(package, lambda formula: with_new_names(formula, renamed))
     for part in package.names("xl/worksheets/"):

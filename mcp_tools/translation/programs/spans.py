@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
-_MARKER = re.compile(r"(\\*)<(/?)(\d{1,4})\s*(/?)>")
+_MARKER = re.compile(r"(?<!\\)(\\*+)<(/?)(\d{1,4})\s*(/?)>")
 """Behind an odd number of backslashes it is text; each two of them stand for one."""
-_BACKSLASHES = re.compile(r"\\+$")
 
 
 @dataclass(frozen=True)
@@ -65,8 +64,8 @@ class MarkedText:
         written = ""
         for atom in atoms:
             for piece, is_marker in self._pieces(atom):
-                if is_marker and (run := _BACKSLASHES.search(written)):
-                    written += run[0]
+                if is_marker:  # backslashes before it count twice
+                    written += written[len(written.rstrip("\\")) :]
                 written += piece if is_marker else _MARKER.sub(_escaped, piece)
         return written
 

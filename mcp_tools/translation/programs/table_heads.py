@@ -6,10 +6,10 @@ from typing import Any
 
 from lxml import etree  # type: ignore[import-untyped]
 
+from .namespaces import S
 from .office_package import Package
 from .sheet_names import follow_in_formulas
 
-S = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
 _AREA = re.compile(r"\$?([A-Z]{1,3})\$?(\d+):")
 _SPECIAL = re.compile(r"(['\[\]#@])")
 

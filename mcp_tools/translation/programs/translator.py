@@ -11,9 +11,9 @@ import contextlib
 import json
 import sys
 from pathlib import Path
-from typing import Any
 
 from .failure import UnreadableError
+from .found import Document
 
 _MAX_UNKNOWN = 20
 
@@ -63,7 +63,7 @@ def _apply(kind: str, source: Path, texts: Path, target: Path) -> dict[str, obje
     return {"applied": len(wanted), "unknown": unknown[:_MAX_UNKNOWN], "notes": notes}
 
 
-def _opened(kind: str, path: Path) -> Any:
+def _opened(kind: str, path: Path) -> Document:
     """Only the libraries of this kind are loaded."""
     match kind:
         case "docx":

@@ -7,11 +7,11 @@ from typing import Any
 
 from .drawing_text import DrawingTexts
 from .found import Found
-from .office_package import Package
+from .namespaces import MC, W
+from .office_package import WORD, Package, stem_of
 from .spans import has_words
-from .word_paragraph import W, WordParagraph
+from .word_paragraph import WordParagraph
 
-_MC = "{http://schemas.openxmlformats.org/markup-compatibility/2006}"
 _TEXT_PARTS = ("document", "header", "footer", "footnotes", "endnotes", "comments")
 _PLACES = {f"{W}txbxContent": "text box", f"{W}tc": "table", f"{W}comment": "comment"}
 _PARTS = {"header": "header", "footer": "footer", "footnotes": "note", "endnotes": "note"}
@@ -22,7 +22,7 @@ class WordDocument:
 
     def __init__(self, path: Path) -> None:
         """Open it; raises `UnreadableError`."""
-        self._package = Package(path, "wordprocessingml.document.main+xml")
+        self._package = Package(path, WORD)
         self._parts = [
             part for stem in _TEXT_PARTS for part in self._package.names("word/", stem) if _is(part)
         ]
@@ -57,15 +57,15 @@ class WordDocument:
     def _paragraphs(self) -> Iterator[tuple[str, str, Any]]:
         """All but those in the copies of drawings that old programs show."""
         for part in self._parts:
-            stem = part.rpartition("/")[2].removesuffix(".xml")
+            stem = stem_of(part)
             for number, element in enumerate(list(self._package.root(part).iter(f"{W}p"))):
-                if next(element.iterancestors(f"{_MC}Fallback"), None) is None:
+                if next(element.iterancestors(f"{MC}Fallback"), None) is None:
                     yield part, f"{stem}:{number}", element
 
 
 def _is(part: str) -> bool:
     """`word/header1.xml`, not `word/commentsExtended.xml`."""
-    stem = part.rpartition("/")[2].removesuffix(".xml").rstrip("0123456789")
+    stem = stem_of(part).rstrip("0123456789")
     return part.count("/") == 1 and stem in _TEXT_PARTS
 
 
@@ -73,18 +73,18 @@ def _context(part: str, element: Any) -> str:
     for ancestor in element.iterancestors():
         if ancestor.tag in _PLACES:
             return _PLACES[ancestor.tag]
-    stem = part.rpartition("/")[2].removesuffix(".xml").rstrip("0123456789")
+    stem = stem_of(part).rstrip("0123456789")
     style = element.find(f"{W}pPr/{W}pStyle")
     return _PARTS.get(stem) or (style.get(f"{W}val") if style is not None else "") or "text"
 
 
 def _update_fallbacks(root: Any) -> None:
     """Give the copy of a text box for old programs the text of the new one."""
-    for alternatives in root.iter(f"{_MC}AlternateContent"):
+    for alternatives in root.iter(f"{MC}AlternateContent"):
         boxes = [
             list(branch.iter(f"{W}txbxContent"))
             for branch in alternatives
-            if branch.tag in (f"{_MC}Choice", f"{_MC}Fallback")
+            if branch.tag in (f"{MC}Choice", f"{MC}Fallback")
         ]
         if len(boxes) == 2 and len(boxes[0]) == len(boxes[1]):
             for new, old in zip(*boxes, strict=True):

@@ -1,16 +1,12 @@
 """A paragraph of a Word document: its runs as marked text, and a translation as runs again."""
 
 from collections.abc import Iterator
-from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
-from lxml import etree  # type: ignore[import-untyped]
-
+from .namespaces import W
 from .spans import Atom, MarkedText
-
-W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
-_SPACE = "{http://www.w3.org/XML/1998/namespace}space"
+from .word_runs import inside, look_of, new_run, text_run
 
 _SHELLS = frozenset(f"{W}{name}" for name in ("hyperlink", "ins", "smartTag", "sdt", "fldSimple"))
 """What may stand between a paragraph and its runs, and is kept around them."""
@@ -24,7 +20,6 @@ _DROPPED = frozenset(
     f"{W}{name}" for name in ("proofErr", "lastRenderedPageBreak", "softHyphen", "rPr", "pPr")
 )
 _CHARACTERS = {f"{W}tab": "\t", f"{W}cr": "\n", f"{W}noBreakHyphen": "\u2011"}
-_NOT_LOOKS = ("lang", "noProof", "rsid")
 _TRANSLATED_FIELDS = ("HYPERLINK", "TOC", "INDEX", "QUOTE", "IF")
 """Fields whose result is text; that of others, such as a page's number, is made by Word."""
 
@@ -78,7 +73,7 @@ class WordParagraph:
                 self._field = None
             return
         look = run.find(f"{W}rPr")
-        style = (_look(look), tuple(id(shell) for shell in shells))
+        style = (look_of(look), tuple(id(shell) for shell in shells))
         for child in run:
             if child.tag == f"{W}t":
                 yield Atom(child.text or "", style, (look, shells))
@@ -97,7 +92,7 @@ class WordParagraph:
             if [id(shell) for shell in shells] != [id(shell) for shell in current]:
                 current, target = shells, self._element
                 for shell in shells:
-                    target = _inside(target, shell)
+                    target = inside(target, shell)
             target.append(element)
 
 
@@ -115,7 +110,7 @@ class _Object:
         """The element for the new paragraph."""
         if not self.in_run:
             return self.element
-        run = _new_run(self.look)
+        run = new_run(self.look)
         run.append(self.element)
         return run
 
@@ -158,52 +153,4 @@ def _elements(atoms: list[Atom]) -> Iterator[tuple[tuple[Any, ...], Any]]:
             yield from ((thing.shells, thing.moved()) for thing in atom.source)
         else:
             look, shells = atom.source
-            yield shells, _text_run(atom.text, look)
-
-
-def _text_run(text: str, look: Any) -> Any:
-    run = _new_run(look)
-    for index, line in enumerate(text.split("\n")):
-        if index:
-            etree.SubElement(run, f"{W}br")
-        for position, piece in enumerate(line.split("\t")):
-            if position:
-                etree.SubElement(run, f"{W}tab")
-            if piece:
-                element = etree.SubElement(run, f"{W}t")
-                element.text = piece
-                element.set(_SPACE, "preserve")
-    return run
-
-
-def _new_run(look: Any) -> Any:
-    run = etree.Element(f"{W}r")
-    if look is not None:
-        run.append(deepcopy(look))
-    return run
-
-
-def _inside(parent: Any, shell: Any) -> Any:
-    """An empty copy of a shell in a parent; returns where its content goes."""
-    copy = etree.SubElement(parent, shell.tag, attrib=dict(shell.attrib))
-    if shell.tag != f"{W}sdt":
-        return copy
-    for child in shell:
-        if child.tag != f"{W}sdtContent":
-            copy.append(deepcopy(child))
-    return etree.SubElement(copy, f"{W}sdtContent")
-
-
-def _look(properties: Any) -> str:
-    if properties is None:
-        return ""
-    plain = deepcopy(properties)
-    for child in list(plain):
-        if child.tag.removeprefix(W) in _NOT_LOOKS:
-            plain.remove(child)
-        elif child.tag == f"{W}rFonts":
-            child.attrib.pop(f"{W}hint", None)
-    if not len(plain):
-        return ""
-    written: bytes = etree.tostring(plain, method="c14n", with_tail=False)
-    return written.decode()
+            yield shells, text_run(atom.text, look)

@@ -9,15 +9,12 @@ from lxml import etree  # type: ignore[import-untyped]
 
 from .drawing_text import DrawingTexts
 from .found import Found
-from .office_package import Package
+from .namespaces import SPACE, R, S
+from .office_package import EXCEL, WORKBOOK, Package, canonical, stem_of
 from .sheet_names import rename_sheets, usable_names
 from .spans import Atom, MarkedText, grouped, has_words
 from .table_heads import TableHeads
 
-S = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
-_R = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
-_SPACE = "{http://www.w3.org/XML/1998/namespace}space"
-_MAIN = "xl/workbook.xml"
 _STRINGS = "xl/sharedStrings.xml"
 
 
@@ -26,11 +23,11 @@ class Workbook:
 
     def __init__(self, path: Path) -> None:
         """Open it; raises `UnreadableError`."""
-        self._package = Package(path, "spreadsheetml.sheet.main+xml")
-        parts = {identifier: part for identifier, _, part in self._package.relations(_MAIN)}
+        self._package = Package(path, EXCEL)
+        parts = {identifier: part for identifier, _, part in self._package.relations(WORKBOOK)}
         self._sheets = [
-            (sheet.get("name", ""), parts.get(sheet.get(f"{_R}id"), ""))
-            for sheet in self._package.root(_MAIN).iter(f"{S}sheet")
+            (sheet.get("name", ""), parts.get(sheet.get(f"{R}id"), ""))
+            for sheet in self._package.root(WORKBOOK).iter(f"{S}sheet")
         ]
         drawn = [
             *self._package.names("xl/drawings/", "drawing"),
@@ -43,9 +40,9 @@ class Workbook:
         return [
             *self._names(),
             *(
-                Found(id=identifier, text=MarkedText(_atoms(holder)).text, context=context)
+                Found(id=identifier, text=text, context=context)
                 for _, identifier, holder, context in self._texts()
-                if has_words(MarkedText(_atoms(holder)).text)
+                if has_words(text := MarkedText(_atoms(holder)).text)
             ),
             *self._drawings.segments(),
         ]
@@ -98,7 +95,7 @@ class Workbook:
         yield from inline
         for part in self._comments():
             for number, text in enumerate(self._package.root(part).iter("{*}text")):
-                yield part, f"{_stem(part)}:{number}", text, "comment"
+                yield part, f"{stem_of(part)}:{number}", text, "comment"
 
     def _comments(self) -> list[str]:
         return [
@@ -155,10 +152,6 @@ def plain_text(holder: Any) -> str:
     return "".join(atom.text or "" for atom in _atoms(holder))
 
 
-def _stem(part: str) -> str:
-    return part.rpartition("/")[2].removesuffix(".xml")
-
-
 def _atoms(holder: Any) -> list[Atom]:
     if holder.tag.startswith(S):
         atoms = []
@@ -167,7 +160,7 @@ def _atoms(holder: Any) -> list[Atom]:
                 atoms.append(Atom(child.text or "", "", None))
             elif child.tag == f"{S}r":
                 look = child.find(f"{S}rPr")
-                style = "" if look is None else etree.tostring(look, method="c14n").decode()
+                style = "" if look is None else canonical(look)
                 atoms.append(Atom(child.findtext(f"{S}t") or "", style, look))
         return atoms
     return [Atom(holder.text or "", "", None)]
@@ -193,4 +186,4 @@ def _write(holder: Any, atoms: list[Atom]) -> None:
 def _text(parent: Any, text: str) -> None:
     element = etree.SubElement(parent, f"{S}t")
     element.text = text
-    element.set(_SPACE, "preserve")
+    element.set(SPACE, "preserve")

@@ -6,10 +6,11 @@ from datetime import datetime
 from email.utils import parsedate_to_datetime
 from typing import Protocol
 
+from mcp_tools.web.urls import MAX_URL
+
 MAX_RESULTS = 20
 MAX_TITLE = 300
 MAX_SNIPPET = 1000
-MAX_URL = 2000
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ from pathlib import PurePosixPath
 from typing import Protocol
 
 from oda.errors import SandboxUnavailableError
+from oda.workspace.documents.plain_text import read_plain_text
 from oda.workspace.documents.program_answer import answer_of
 from oda.workspace.sandbox.sandbox import Program, RunResult
 from oda.workspace.workspace import Workspace
@@ -17,6 +18,7 @@ DOCUMENT_SUFFIXES = frozenset({".docx", ".xlsx", ".pptx", ".pdf"}) | TEXT_SUFFIX
 MAX_CHARS = 100_000
 
 _READERS = "oda.workspace.documents.readers"
+_MAIN = "reader"
 
 
 class Runs(Protocol):
@@ -40,14 +42,16 @@ async def read_document(
     """
     suffix = PurePosixPath(path).suffix.lower()
     limit, start = max(1, min(max_chars, MAX_CHARS)), max(0, offset)
+    code, modules = _program()
     arguments = (path, suffix.removeprefix("."), str(start), str(limit))
-    program = Program(_source("reader"), modules=_modules(), arguments=arguments)
+    program = Program(code, modules=modules, arguments=arguments)
     try:
         result = await sandboxes.run(program, workspace)
     except SandboxUnavailableError:
         if suffix not in TEXT_SUFFIXES:
             raise
-        return await _plain(workspace, path, start, limit)
+        text = await read_plain_text(workspace, path, offset=start, max_chars=limit)
+        return f"[as plain text: there is no sandbox]\n\n{text}"
     return _told(path, result, start)
 
 
@@ -61,21 +65,15 @@ def _told(path: str, result: RunResult, offset: int) -> str:
     return text
 
 
-async def _plain(workspace: Workspace, path: str, offset: int, limit: int) -> str:
-    data = await workspace.read(path)
-    text = data.decode("utf-8-sig", errors="replace")
-    more = "\n\n[more follows]" if len(text) > offset + limit else ""
-    return f"[as plain text: there is no sandbox]\n\n{text[offset : offset + limit]}{more}"
+@cache
+def _program() -> tuple[str, dict[str, str]]:
+    """The main program, and the sources of its modules by name."""
+    names = (PurePosixPath(file.name) for file in resources.files(_READERS).iterdir())
+    modules = {name.stem for name in names if name.suffix == ".py"} - {"__init__", _MAIN}
+    return _source(_MAIN), {name: _source(name) for name in sorted(modules)}
 
 
 def _source(name: str) -> str:
     """A reader as it runs there, where the modules lie side by side, without a package."""
     text = (resources.files(_READERS) / f"{name}.py").read_text("utf-8")
     return text.replace("from .", "from ")
-
-
-@cache
-def _modules() -> dict[str, str]:
-    names = (PurePosixPath(file.name) for file in resources.files(_READERS).iterdir())
-    modules = {name.stem for name in names if name.suffix == ".py"} - {"__init__", "reader"}
-    return {name: _source(name) for name in sorted(modules)}

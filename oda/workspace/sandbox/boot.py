@@ -2,8 +2,9 @@
 
 It is handed to the interpreter as text, so it stands alone; and it imports little, as every run
 waits for it. The number of a socket is its argument. Over it, it gives a handle of the working
-directory, gets its orders to the end of the stream, says `R` once everything holds, and when the
-code has ended, how much time of the processor it took.
+directory and of the folders that are its further arguments, gets its orders to the end of the
+stream, says `R` once everything holds, and when the code has ended, how much time of the processor
+it took.
 """
 
 # ruff: noqa: PTH103, PTH109, PTH120, PTH123, SIM105
@@ -40,6 +41,13 @@ if TYPE_CHECKING:
 MAIN = "main.py"
 OWN_FRAMES = "<string>"
 
+HINTS = {
+    "subprocess.py": "no programs can be started here; use Python alone",
+    "/multiprocessing/": "no processes can be started here; use threads (ThreadPoolExecutor)",
+    "/socket.py": "there is no network here; use the files that are given",
+}
+"""What a failure of the system means, by the part of the library that it comes from."""
+
 
 class Modules:
     """The sources that came with the orders: a finder and a loader of modules in one."""
@@ -74,10 +82,11 @@ class CompiledElsewhere(SourceFileLoader):
 
 
 def take_orders(control: _socket.socket) -> Orders:
-    box = os.open(".", os.O_RDONLY | os.O_DIRECTORY)
-    handle = box.to_bytes(4, sys.byteorder)
-    control.sendmsg([b"H"], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, handle)])
-    os.close(box)
+    folders = [os.open(name, os.O_RDONLY | os.O_DIRECTORY) for name in (".", *sys.argv[2:])]
+    handles = b"".join(folder.to_bytes(4, sys.byteorder) for folder in folders)
+    control.sendmsg([b"H"], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, handles)])
+    for folder in folders:
+        os.close(folder)
     received = b""
     while piece := control.recv(2**20):
         received += piece
@@ -88,6 +97,9 @@ def take_orders(control: _socket.socket) -> Orders:
 def obey(orders: Orders) -> None:
     """Put in place what does not let go of the code again."""
     for kind, soft, hard in orders["limits"]:
+        most = resource.getrlimit(kind)[1]
+        if most != resource.RLIM_INFINITY:  # the host's own limits may be lower
+            soft, hard = min(soft, most), min(hard, most)
         resource.setrlimit(kind, (soft, hard))
     os.environ.update(orders["environment"])
     for name, content in orders["files"].items():
@@ -158,6 +170,19 @@ class FontOfCharts:
         return spec
 
 
+def hints(error: BaseException | None) -> set[str]:
+    """Those for an error, or for one that it came of."""
+    found: set[str] = set()
+    while error:
+        trace = error.__traceback__
+        while trace:
+            file = trace.tb_frame.f_code.co_filename
+            found.update(HINTS[part] for part in HINTS if part in file)
+            trace = trace.tb_next
+        error = error.__cause__ or error.__context__
+    return found
+
+
 def show_error(orders: Orders) -> None:
     """Have tracebacks begin with the code's own frames, and quote its lines."""
 
@@ -171,6 +196,9 @@ def show_error(orders: Orders) -> None:
         while trace and trace.tb_frame.f_code.co_filename == OWN_FRAMES:
             trace = trace.tb_next
         traceback.print_exception(kind, error, trace)
+        if isinstance(error, OSError):
+            for hint in hints(error):
+                print(f"Hint: {hint}", file=sys.stderr)
 
     sys.excepthook = show
 

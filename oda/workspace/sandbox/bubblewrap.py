@@ -4,7 +4,7 @@ import asyncio
 import os
 import shutil
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from oda.errors import SandboxUnavailableError
 from oda.workspace.path_guard import Root
 from oda.workspace.sandbox import stage
 from oda.workspace.sandbox.local import Place, run_in
-from oda.workspace.sandbox.mounts import python_inside, system_arguments
+from oda.workspace.sandbox.mounts import TEMPORARY, python_inside, system_arguments
 from oda.workspace.sandbox.prepared import Prepared, prepare
 from oda.workspace.sandbox.python_environment import PythonEnvironment
 from oda.workspace.sandbox.sandbox import (
@@ -87,12 +87,13 @@ class BubblewrapSandbox:
                     "--",
                     self._inside.executable,
                 ],
-                temporary="/tmp",
+                temporary=TEMPORARY[0],
                 site_packages=self._inside.site_packages,
                 font=self._inside.font,
                 prepared=self._inside.prepared,
                 is_box=lambda box: _is_sized(box, size),
                 is_overfull=_is_overfull,
+                watched=TEMPORARY,
                 fds=[seccomp],
             )
             try:
@@ -138,6 +139,6 @@ def _is_sized(box: Root, size: int) -> bool:
     return status.f_blocks * status.f_frsize == size
 
 
-def _is_overfull(box: Root) -> bool:
-    status = os.fstatvfs(box.fileno())
-    return status.f_files - status.f_ffree > _MAX_INODES
+def _is_overfull(folders: Sequence[Root], _pid: int) -> bool:
+    found = (os.fstatvfs(folder.fileno()) for folder in folders)
+    return sum(status.f_files - status.f_ffree for status in found) > _MAX_INODES

@@ -2,23 +2,27 @@
 
 import asyncio
 import os
+import re
+import stat
 import tempfile
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from oda.telemetry import get_logger
-from oda.workspace.opening import FOLDER, closing
 from oda.workspace.path_guard import Root
-from oda.workspace.removal import remove_tree
 from oda.workspace.sandbox import stage
 from oda.workspace.sandbox.sandbox import SandboxLimits
+from oda.workspace.sandbox.scratch import scratch, sweep
 from oda.workspace.workspace import Workspace
 
-_logger = get_logger(__name__)
+_MAX_STEPS = 150_000
+_STEPS_OF_ENTRY = 4
+"""A look at all that is there takes these for each entry, and one for each name on the way to it.
+Their number bounds how long a look takes, and so what can be written meanwhile."""
 
-_MAX_ENTRIES = 100_000
+_MAX_MAPPED = 16
+_DELETED = re.compile(rb"^\S+ \S+ \S+ (?P<device>\S+) (?P<inode>\d+) .*\(deleted\)$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -41,17 +45,17 @@ class RunDirectory:
         """Show the input in it."""
         os.symlink(self.input, stage.READ_ONLY, dir_fd=box.fileno())
 
-    def is_overfull(self, box: Root) -> bool:
+    def is_overfull(self, folders: Sequence[Root], pid: int) -> bool:
         """Whether more lies there than may; what lies there is counted, so it takes its time."""
-        taken = entries = 0
+        taken = steps = 0
         with Root.at(self.temporary) as temporary:
-            for root in (box, temporary):
+            for root in (*folders, temporary):
                 for entry in root.entries():
                     taken += entry.status.st_blocks * 512
-                    entries += 1
-                    if taken > self.max_bytes or entries > _MAX_ENTRIES:
+                    steps += _STEPS_OF_ENTRY + len(entry.names)
+                    if taken > self.max_bytes or steps > _MAX_STEPS:
                         return True
-        return False
+        return taken + _deleted_bytes(pid) > self.max_bytes or _mapped_deleted(pid) > _MAX_MAPPED
 
 
 @asynccontextmanager
@@ -59,8 +63,10 @@ async def run_directory(workspace: Workspace, limits: SandboxLimits) -> AsyncIte
     """Make one, and remove it with all that the code has left in it."""
     staged = await asyncio.to_thread(stage.bytes_to_stage, workspace.root)
     parent = Path(tempfile.gettempdir())
-    top = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix="oda-run-", dir=parent))
+    made = scratch(parent)
+    making = asyncio.ensure_future(asyncio.to_thread(made.__enter__))
     try:
+        top = await asyncio.shield(making)
         directory = RunDirectory(
             box=top / "box",
             temporary=top / "tmp",
@@ -71,16 +77,44 @@ async def run_directory(workspace: Workspace, limits: SandboxLimits) -> AsyncIte
             each.mkdir()
         yield directory
     finally:
-        await asyncio.to_thread(_remove, top)
+        await asyncio.wait([making])
+        await asyncio.to_thread(made.__exit__, None, None, None)
 
 
-def _remove(top: Path) -> None:
-    for folder, names, _ in os.walk(top):
-        for below in (Path(folder, name) for name in names):
-            if not below.is_symlink():
-                below.chmod(0o700)  # code may have closed it to everybody
-    try:
-        with closing(os.open(top.parent, FOLDER)) as parent:
-            remove_tree(parent, top.name)
-    except OSError as error:
-        _logger.warning("run_directory_left", directory=str(top), reason=str(error))
+async def sweep_run_directories() -> None:
+    """Remove those of servers of this user that were killed."""
+    await asyncio.to_thread(sweep, Path(tempfile.gettempdir()))
+
+
+def _deleted_bytes(pid: int) -> int:
+    """What files take that are open, and have no name any more."""
+    found = (status for status in _open_files(pid) if stat.S_ISREG(status.st_mode))
+    sizes = {(one.st_dev, one.st_ino): one.st_blocks * 512 for one in found if one.st_nlink == 0}
+    return sum(sizes.values())
+
+
+def _open_files(pid: int) -> Iterator[os.stat_result]:
+    """Of a process; its threads share them, and the first may have ended."""
+    for thread in _threads(pid):
+        with suppress(OSError):
+            handles = list((thread / "fd").iterdir())
+            for handle in handles:
+                with suppress(OSError):
+                    yield handle.stat()
+            if handles:
+                return
+
+
+def _mapped_deleted(pid: int) -> int:
+    """How many files without a name are mapped; nobody can tell how large they are."""
+    for thread in _threads(pid):
+        with suppress(OSError):
+            if maps := (thread / "maps").read_bytes():
+                return len(set(_DELETED.findall(maps)))
+    return 0
+
+
+def _threads(pid: int) -> list[Path]:
+    with suppress(OSError):
+        return list(Path("/proc", str(pid), "task").iterdir())
+    return []

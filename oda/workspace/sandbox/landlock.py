@@ -2,7 +2,7 @@
 
 from oda.errors import SandboxUnavailableError
 from oda.workspace.sandbox.confine import landlock_version
-from oda.workspace.sandbox.directory import RunDirectory, run_directory
+from oda.workspace.sandbox.directory import RunDirectory, run_directory, sweep_run_directories
 from oda.workspace.sandbox.inside import source_of
 from oda.workspace.sandbox.local import Place, run_in
 from oda.workspace.sandbox.orders import Confinement
@@ -15,7 +15,7 @@ from oda.workspace.sandbox.system import FILES, FOLDERS, PREFIXES, ROOT_FOLDERS
 from oda.workspace.workspace import Workspace
 
 _LEAST_VERSION = 3
-_SOURCES = ("/dev/zero", "/dev/random", "/dev/urandom")
+_SOURCES = ("/dev/random", "/dev/urandom")
 _SINK = "/dev/null"
 _WEAKNESSES = {
     NAMES_OUTSIDE: "names, sizes and times of files outside can be found out, not their content",
@@ -36,6 +36,7 @@ class LandlockSandbox:
     async def probe(self) -> Report:
         """See `Sandbox.probe`."""
         if self._report is None:
+            await sweep_run_directories()
             self._prepared = await prepare(self._python)
             self._report = await self_test(self, weaknesses=_WEAKNESSES)
         return self._report

@@ -11,7 +11,7 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from oda.errors import SandboxUnavailableError
+from oda.errors import SandboxUnavailableError, WorkspaceError
 from oda.workspace.path_guard import Root
 from oda.workspace.sandbox import stage
 from oda.workspace.sandbox.inside import source_of
@@ -43,8 +43,11 @@ _FONT_NAMES = (
 _CHARTS = f"font.family: sans-serif, {_FONT_NAMES[0]}\n"
 _START_S = 15.0
 _WATCH_EVERY_S = 0.2
+_COUNT_EVERY_S = 0.02
+_MAX_THREADS = 1000
+_MAX_FOLDERS = 8
 _CREDENTIALS = struct.Struct("3i")
-_ROOM_FOR_ANCILLARY = socket.CMSG_SPACE(4) + socket.CMSG_SPACE(_CREDENTIALS.size)
+_ROOM_FOR_ANCILLARY = socket.CMSG_SPACE(4 * _MAX_FOLDERS) + socket.CMSG_SPACE(_CREDENTIALS.size)
 
 
 @dataclass(frozen=True)
@@ -63,8 +66,11 @@ class Place:
     """With its folder by its name inside."""
     is_box: Callable[[Root], bool]
     """Whether a handle is that of the directory which was made for the code."""
-    is_overfull: Callable[[Root], bool]
-    """Whether more was written to it than may be; asked again and again, in a thread."""
+    is_overfull: Callable[[Sequence[Root], int], bool]
+    """Whether more was written than may be: to the box and the watched folders, by the process with
+    this id. Asked again and again, in a thread."""
+    watched: Sequence[str] = ()
+    """Folders that code may write to beside the box, by their names inside."""
     fds: Sequence[int] = ()
     cwd: Path | None = None
     """Where the command starts, if it is not left to the command."""
@@ -122,6 +128,7 @@ async def _run(
                         "-c",
                         source_of("boot"),
                         str(theirs.fileno()),
+                        *place.watched,
                     ],
                     output,
                     fds=[theirs.fileno(), *place.fds],
@@ -130,8 +137,10 @@ async def _run(
                 asyncio.timeout(_START_S) as patience,
             ):
                 theirs.close()
-                box, pid = await _handle_of_box(ours)
-                stack.callback(box.close)
+                folders, pid = await _handles_of_folders(ours)
+                for folder in folders:
+                    stack.callback(folder.close)
+                box = folders[0]
                 if pid != process.pid:
                     process.adopt(pid)
                 if not place.is_box(box):
@@ -140,7 +149,12 @@ async def _run(
                 await _order(ours, _orders(place, program, limits, process.pid))
                 patience.reschedule(None)
                 stopped = await process.supervise(
-                    limits.wall_s, cancelled, lambda: _overfull(place, box)
+                    limits.wall_s,
+                    cancelled,
+                    {
+                        "disk_limit": lambda: _overfull(place, folders, pid),
+                        "thread_limit": lambda: _overcrowded(pid),
+                    },
                 )
         except (_NotBegunError, TimeoutError) as error:
             said = output.text("stderr").strip().splitlines() or [str(error)]
@@ -154,8 +168,8 @@ class _NotBegunError(Exception):
     """Raised when what was started ended before the code could begin."""
 
 
-async def _handle_of_box(control: socket.socket) -> tuple[Root, int]:
-    """The directory that the code will see, and the id of the process that has it open.
+async def _handles_of_folders(control: socket.socket) -> tuple[list[Root], int]:
+    """The box, then the watched folders, and the id of the process that has them open.
 
     Raises:
         _NotBegunError: it has ended without giving one.
@@ -169,14 +183,23 @@ async def _handle_of_box(control: socket.socket) -> tuple[Root, int]:
             fds.frombytes(content[: len(content) - len(content) % fds.itemsize])
         elif (level, kind) == (socket.SOL_SOCKET, socket.SCM_CREDENTIALS):
             pid, _, _ = _CREDENTIALS.unpack(content)
-    if data != b"H" or len(fds) != 1 or not pid:
+    folders = [Root(fd) for fd in fds]
+    if data != b"H" or not folders or not pid:
+        for folder in folders:
+            folder.close()
         raise _NotBegunError("it has ended before it began")
-    return Root(fds[0]), pid
+    return folders, pid
 
 
 def _furnish(place: Place, box: Root, root: Root) -> dict[str, stage.Stamp]:
-    place.prepare(box)
-    return stage.fill(box, root)
+    try:
+        place.prepare(box)
+        return stage.fill(box, root)
+    except OSError as error:
+        raise WorkspaceError(
+            f"The files could not be laid out for the code: {error.strerror}.",
+            remedy="delete what is not needed, or try again",
+        ) from error
 
 
 async def _order(control: socket.socket, orders: Orders) -> None:
@@ -204,6 +227,7 @@ def _orders(place: Place, program: Program, limits: SandboxLimits, pid: int) -> 
         charts["matplotlibrc"] = _CHARTS
     environment = {
         "HOME": place.temporary,
+        "USER": "sandbox",
         "TMPDIR": place.temporary,
         "PATH": "/usr/bin:/bin",
         "LANG": "C.UTF-8",
@@ -228,12 +252,26 @@ def _orders(place: Place, program: Program, limits: SandboxLimits, pid: int) -> 
     }
 
 
-async def _overfull(place: Place, box: Root) -> None:
+async def _overcrowded(pid: int) -> None:
+    """Return when it has more threads than any program needs: each takes memory of the kernel, and
+    one of the numbers that all processes of the machine draw on."""
+    while _threads_of(pid) <= _MAX_THREADS:  # noqa: ASYNC110 - the kernel tells it to who asks only
+        await asyncio.sleep(_COUNT_EVERY_S)
+
+
+def _threads_of(pid: int) -> int:
+    try:
+        return Path("/proc", str(pid), "task").stat().st_nlink - 2
+    except OSError:  # it has ended
+        return 0
+
+
+async def _overfull(place: Place, folders: Sequence[Root], pid: int) -> None:
     """Return when more was written than may be; looking takes a fifth of the time at most."""
     clock = asyncio.get_running_loop().time
     while True:
         began = clock()
-        if await asyncio.to_thread(place.is_overfull, box):
+        if await asyncio.to_thread(place.is_overfull, folders, pid):
             return
         await asyncio.sleep(max(_WATCH_EVERY_S, 4 * (clock() - began)))
 
@@ -260,7 +298,7 @@ def _result(
     match stopped:
         case "timed_out" | "output_limit":
             ending = stopped
-        case "cancelled" | "disk_limit":
+        case "cancelled" | "disk_limit" | "thread_limit":
             ending = "killed"
         case None if fatal == signal.SIGXCPU or (process.cpu_s or 0) >= limits.cpu_s:
             ending = "cpu_limit"

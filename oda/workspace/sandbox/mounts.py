@@ -15,9 +15,20 @@ _BYTECODE = "/opt/bytecode"
 
 _OF_THE_KERNEL = tuple(
     Path("/proc", name)
-    for name in ("kallsyms", "kcore", "keys", "key-users", "kpagecount", "kpageflags", "timer_list")
+    for name in (
+        *("cmdline", "iomem", "kallsyms", "kcore", "keys", "key-users", "kpagecgroup"),
+        *("kpagecount", "kpageflags", "modules", "slabinfo", "timer_list", "vmallocinfo"),
+    )
 )
 """What the kernel tells of itself, and of the whole machine; it is hidden."""
+
+_DEVICES = ("null", "random", "urandom")
+"""Not `zero`: mapped and shared, it is memory that no limit counts."""
+
+_LINKS = {"fd": "", "stdin": "/0", "stdout": "/1", "stderr": "/2"}
+
+TEMPORARY = ("/tmp", "/dev/shm")
+"""Where code may write, beside where it works."""
 
 _TEMPORARY_BYTES = 64 * 2**20
 _SHARED_MEMORY_BYTES = 16 * 2**20
@@ -37,10 +48,13 @@ def system_arguments() -> Iterator[str]:
     for path in _OF_THE_KERNEL:
         if path.exists():
             yield from ("--ro-bind", "/dev/null", str(path))
-    yield from ("--remount-ro", "/proc", "--dev", "/dev")
-    yield from ("--size", str(_SHARED_MEMORY_BYTES), "--tmpfs", "/dev/shm")
-    yield from ("--remount-ro", "/dev")
-    yield from ("--size", str(_TEMPORARY_BYTES), "--tmpfs", "/tmp")
+    yield from ("--remount-ro", "/proc")
+    for name in _DEVICES:
+        yield from ("--dev-bind", f"/dev/{name}", f"/dev/{name}")
+    for name, handle in _LINKS.items():
+        yield from ("--symlink", f"/proc/self/fd{handle}", f"/dev/{name}")
+    for place, size in zip(TEMPORARY, (_TEMPORARY_BYTES, _SHARED_MEMORY_BYTES), strict=True):
+        yield from ("--size", str(size), "--tmpfs", place)
 
 
 @dataclass(frozen=True)

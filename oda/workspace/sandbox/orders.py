@@ -6,6 +6,9 @@ from typing import Any, TypedDict, cast
 
 from oda.workspace.sandbox.sandbox import SandboxLimits
 
+_PENDING_SIGNALS = 1024
+"""All processes of the user draw on one stock of them."""
+
 _FORMAT = 2
 """The version of the format that each interpreter of Python 3 reads."""
 
@@ -48,7 +51,10 @@ def resource_limits(limits: SandboxLimits) -> list[tuple[int, int, int]]:
         (resource.RLIMIT_CPU, limits.cpu_s, limits.cpu_s + 1),
         (resource.RLIMIT_FSIZE, file_bytes, file_bytes),
         (resource.RLIMIT_NOFILE, limits.open_files, limits.open_files),
-        (resource.RLIMIT_CORE, 0, 0),
+        (resource.RLIMIT_CORE, 1, 1),  # where dumps go to a program, 0 does not stop them
+        (resource.RLIMIT_SIGPENDING, _PENDING_SIGNALS, _PENDING_SIGNALS),
+        (resource.RLIMIT_RTPRIO, 0, 0),
+        (resource.RLIMIT_NICE, 0, 0),
     ]
 
 

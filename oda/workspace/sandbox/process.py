@@ -7,7 +7,7 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -16,7 +16,7 @@ from typing import Any, Literal
 from oda.errors import SandboxUnavailableError
 from oda.workspace.sandbox.sandbox import OnOutput, Stream
 
-Stopped = Literal["cancelled", "timed_out", "output_limit", "disk_limit"]
+Stopped = Literal["cancelled", "timed_out", "output_limit", "disk_limit", "thread_limit"]
 
 _LAST_OUTPUT_S = 1.0
 """How long output is awaited of whoever was started and has left the group."""
@@ -126,14 +126,17 @@ class Process:
         self,
         wall_s: float,
         cancelled: asyncio.Event,
-        disk_full: Callable[[], Awaitable[None]],
+        watches: Mapping[Stopped, Callable[[], Awaitable[None]]],
     ) -> Stopped | None:
-        """Wait for its end; bring it about where it takes too much, and return what."""
+        """Wait for its end; bring it about where it takes too much, and return what.
+
+        Each watch returns when it does.
+        """
         ended = asyncio.ensure_future(self.ended())
         limits: dict[asyncio.Future[Any], Stopped] = {
             asyncio.ensure_future(cancelled.wait()): "cancelled",
             asyncio.ensure_future(self.output.overflowed.wait()): "output_limit",
-            asyncio.ensure_future(disk_full()): "disk_limit",
+            **{asyncio.ensure_future(watch()): what for what, watch in watches.items()},
         }
         try:
             done, _ = await asyncio.wait(

@@ -26,13 +26,16 @@ _ALLOW = 0x7FFF0000
 _KILL = 0x80000000
 _ERRNO = 0x00050000
 
-_CLONE_THREAD = 0x00010000
-_AF_UNIX = 1
+_CLONE_FILES, _CLONE_THREAD = 0x00000400, 0x00010000
+_CLOSE_RANGE_UNSHARE = 2
+_MAP_SHARED, _MAP_ANONYMOUS = 0x01, 0x20
 _SOCK_STREAM = 1
 _TIOCSTI, _TIOCLINUX = 0x5412, 0x541C
 _PLAIN_IOCTLS = (0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451)
 """TCGETS, TIOCGWINSZ, FIONREAD, FIONBIO, FIONCLEX, FIOCLEX."""
 _F_SETOWN, _F_SETSIG, _F_SETOWN_EX = 8, 10, 15
+_F_SETLEASE, _F_NOTIFY, _F_SETPIPE_SZ = 1024, 1026, 1031
+_PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_SECCOMP = 1, 4, 22
 
 
 @dataclass(frozen=True)
@@ -62,11 +65,27 @@ def _deny(*calls: str, error: int = errno.EPERM) -> tuple[Rule, ...]:
 
 _EVERYWHERE = (
     *_deny("fork", "vfork", "unshare", "setns", "personality"),
-    Rule("clone", only=(_CLONE_THREAD,), mask=_CLONE_THREAD),
+    # Threads with handles of their own would each have as many as the limit allows.
+    Rule("clone", only=(_CLONE_THREAD | _CLONE_FILES,), mask=_CLONE_THREAD | _CLONE_FILES),
     *_deny("clone3", error=errno.ENOSYS),  # the C library takes `clone` then
+    Rule("close_range", argument=2, only=(0,), mask=_CLOSE_RANGE_UNSHARE),
+    # Who outlives the server, or whose handles it cannot see, is not held to anything.
+    Rule("prctl", never=(_PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_SECCOMP)),
+    *_deny("seccomp", "landlock_create_ruleset", "landlock_add_rule", "landlock_restrict_self"),
     *_deny("pidfd_getfd", "ptrace", "process_vm_readv", "process_vm_writev", "process_madvise"),
     *_deny("process_mrelease", "kcmp", "move_pages", "migrate_pages"),
+    # What is shared is kept as a whole while a page of it is mapped, and the limit counts the page.
+    Rule(
+        "mmap",
+        argument=3,
+        never=(_MAP_SHARED | _MAP_ANONYMOUS,),
+        mask=_MAP_SHARED | _MAP_ANONYMOUS,
+    ),
     *_deny("memfd_create", "memfd_secret", "io_setup", error=errno.ENOSYS),
+    # What waits in queues is counted nowhere: there are no listeners, and queues stay short.
+    *_deny("setsockopt", error=0),
+    *_deny("socket", "connect", "bind", "listen", "accept", "accept4"),
+    Rule("socketpair", argument=1, only=(_SOCK_STREAM,), mask=0xFF),
     *_deny("shmget", "shmat", "shmctl", "mq_open", "mq_unlink", error=errno.ENOSYS),
     *_deny("semget", "semop", "semctl", "semtimedop", error=errno.ENOSYS),
     *_deny("msgget", "msgsnd", "msgrcv", "msgctl", error=errno.ENOSYS),
@@ -76,10 +95,16 @@ _EVERYWHERE = (
     *_deny("mount", "umount2", "pivot_root", "chroot", "move_mount", "open_tree", "fsopen"),
     *_deny("fsconfig", "fsmount", "fspick", "mount_setattr", "swapon", "swapoff"),
     *_deny("quotactl", "quotactl_fd", "acct", "open_by_handle_at", "name_to_handle_at"),
-    *_deny("fanotify_init", "fanotify_mark"),
+    *_deny("fanotify_init", "fanotify_mark", "inotify_init", "inotify_init1", "inotify_add_watch"),
+    Rule(
+        "fcntl",
+        argument=1,
+        never=(_F_SETOWN, _F_SETSIG, _F_SETOWN_EX, _F_SETLEASE, _F_NOTIFY, _F_SETPIPE_SZ),
+    ),
     *_deny("reboot", "kexec_load", "kexec_file_load", "init_module", "finit_module"),
     *_deny("delete_module", "syslog", "iopl", "ioperm", "settimeofday", "clock_settime"),
     *_deny("clock_adjtime", "adjtimex", "sethostname", "setdomainname", "vhangup"),
+    *_deny("sync", "syncfs", error=0),  # they make everybody wait for all disks of the machine
     # Landlock does not deny these, and root's devices are seen in a namespace too. Programs that
     # copy files do it to their own, so they are told that it is done.
     *_deny("chmod", "fchmod", "fchmodat", "chown", "fchown", "lchown", "fchownat", error=0),
@@ -96,7 +121,6 @@ def rules_of_namespaces() -> tuple[Rule, ...]:
     """For code that has a network, processes and files of its own, where no one else is."""
     return (
         *_EVERYWHERE,
-        Rule("socket", only=(_AF_UNIX,)),
         Rule("ioctl", argument=1, never=(_TIOCSTI, _TIOCLINUX)),
     )
 
@@ -109,7 +133,6 @@ def rules_among_others(pid: int) -> tuple[Rule, ...]:
         Rule("kill", only=(pid,)),
         Rule("tgkill", only=(pid,)),
         *_deny("tkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo", "pidfd_open", "pidfd_send_signal"),
-        Rule("fcntl", argument=1, never=(_F_SETOWN, _F_SETSIG, _F_SETOWN_EX)),
         Rule("ioctl", errno.ENOTTY, argument=1, only=_PLAIN_IOCTLS),
         Rule("prlimit64", only=(0, pid)),
         *(
@@ -118,9 +141,9 @@ def rules_among_others(pid: int) -> tuple[Rule, ...]:
         ),
         Rule("sched_setattr", only=(0, pid)),
         *_deny("setpriority", "ioprio_set"),
-        *_deny("socket", "connect", "bind", "listen", "accept", "accept4"),
-        Rule("socketpair", argument=1, only=(_SOCK_STREAM,), mask=0xFF),
-        *_deny("inotify_init", "inotify_init1", "inotify_add_watch"),
+        # Disk space: taken faster than anybody watches, or by files that are on their way.
+        *_deny("fallocate", error=errno.EOPNOTSUPP),
+        *_deny("sendmsg", "sendmmsg"),
     )
 
 

@@ -27,6 +27,7 @@ Stamp = tuple[int, int, int, int]
 
 _BLOCK = 4096
 _MAX_LEFT_BEHIND = 100
+_MAX_SHOWN = 512
 
 
 @dataclass(frozen=True)
@@ -44,11 +45,20 @@ def bytes_to_stage(root: Root) -> int:
 
 
 def fill(box: Root, root: Root) -> dict[str, Stamp]:
-    """Copy a workspace into an empty directory; what its files are like there."""
+    """Copy a workspace into an empty directory; what its files are like there.
+
+    Raises:
+        OSError: there is no room for it.
+    """
     for folder in FOLDERS:
         if folder != READ_ONLY:
             os.close(box.make_folder(folder))
-    return {entry.path: _copy(root, entry.path, box) for entry in _staged(root) if entry.is_a_file}
+    stamps = {}
+    for entry in _staged(root):
+        if entry.is_a_file:
+            with suppress(WorkspaceError):  # somebody else has deleted it
+                stamps[entry.path] = _copy(root, entry.path, box)
+    return stamps
 
 
 async def collect(
@@ -83,14 +93,14 @@ class _Found:
 
 def _look(box: Root, before: Mapping[str, Stamp], limits: SandboxLimits) -> _Found:
     found = _Found()
-    files: set[str] = set()
+    there: set[str] = set()
     total = 0
     for entry in sorted(_staged(box)):
-        if S_ISDIR(entry.status.st_mode):
+        if S_ISDIR(entry.status.st_mode) and not _is_sealed(entry):
             continue
+        there.add(entry.path)
         reason = _why_not(entry)
         if reason is None:
-            files.add(entry.path)
             if before.get(entry.path) == _stamp(entry.status):
                 continue
             total += entry.status.st_size
@@ -101,9 +111,9 @@ def _look(box: Root, before: Mapping[str, Stamp], limits: SandboxLimits) -> _Fou
         if reason is None:
             found.changed.append(entry.path)
         else:
-            shown = entry.path.encode(errors="backslashreplace").decode()
+            shown = entry.path[:_MAX_SHOWN].encode(errors="backslashreplace").decode()
             found.left_behind.append(LeftBehind(shown, reason))
-    found.deleted = [path for path in before if path not in files]
+    found.deleted = [path for path in before if path not in there]
     return found
 
 
@@ -138,7 +148,25 @@ def _shortened(left_behind: list[LeftBehind]) -> tuple[LeftBehind, ...]:
 
 
 def _staged(root: Root) -> Iterator[Entry]:
-    return (entry for entry in root.entries() if entry.names[0] != READ_ONLY)
+    """What is in a directory, as deep as paths of a workspace may be: code can go far deeper."""
+    folders = [""]
+    while folders:
+        with suppress(WorkspaceError):  # it is gone
+            for entry in root.entries(folders.pop(), deep=False):
+                if entry.names[0] == READ_ONLY:
+                    continue
+                yield entry
+                if S_ISDIR(entry.status.st_mode) and not _is_sealed(entry):
+                    folders.append(entry.path)
+
+
+def _is_sealed(folder: Entry) -> bool:
+    """Whether its name is none that a path may have, so that nothing in it can be used either."""
+    try:
+        names_of(folder.path)
+    except PathRefusedError:
+        return True
+    return False
 
 
 def _copy(root: Root, path: str, box: Root) -> Stamp:

@@ -1,7 +1,7 @@
 """Code in a plain process: limits of the process, and nothing that keeps it from anything."""
 
 from oda.telemetry import get_logger
-from oda.workspace.sandbox.directory import run_directory
+from oda.workspace.sandbox.directory import run_directory, sweep_run_directories
 from oda.workspace.sandbox.local import Place, run_in
 from oda.workspace.sandbox.prepared import Prepared, prepare
 from oda.workspace.sandbox.python_environment import PythonEnvironment
@@ -37,6 +37,7 @@ class UnsafeSubprocess:
     async def probe(self) -> Report:
         """See `Sandbox.probe`; only whether it works is tested."""
         if self._report is None:
+            await sweep_run_directories()
             self._prepared = await prepare(self._python)
             reason = await fault_of(self)
             if reason is None:

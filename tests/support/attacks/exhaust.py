@@ -129,6 +129,68 @@ time.sleep(30)
 """
 """As many threads as the memory holds: their stacks are small."""
 
+THREADS_WITHOUT_STACKS = """
+import ctypes, threading
+
+libc = ctypes.CDLL(None)
+stack = ctypes.create_string_buffer(2**20)
+top = (ctypes.addressof(stack) + 2**19) & ~15
+libc.clone.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p]
+pause = ctypes.cast(libc.pause, ctypes.c_void_p)
+for born in range(20_000):
+    if libc.clone(pause, top + born % 500 * 1024, 0x50F00, None) < 0:
+        break
+print(born, flush=True)
+threading.Event().wait()
+"""
+"""They take none of its memory, but numbers that all processes of the machine draw on."""
+
+NAMES = """
+import os, tempfile, time
+
+folder = tempfile.mkdtemp()
+end = time.monotonic() + 15
+count = 0
+while time.monotonic() < end:
+    for _ in range(1000):
+        os.mknod(f"{folder}/{count}")
+        count += 1
+"""
+"""Of empty files: memory that no size of files counts."""
+
+DEEP = """
+import os
+
+for chain in range(20):
+    folder = os.open("output", os.O_RDONLY)
+    for level in range(2000):
+        os.mkdir(f"{chain:x}", dir_fd=folder)
+        inner = os.open(f"{chain:x}", os.O_RDONLY, dir_fd=folder)
+        os.close(folder)
+        folder = inner
+    os.mkdir("closed", 0, dir_fd=folder)
+    os.close(folder)
+print("made", flush=True)
+"""
+
+NAMELESS = """
+import mmap, os, tempfile
+
+block = bytes(2**20)
+total = 0
+kept = []
+while total < 2**31:
+    with tempfile.TemporaryFile() as file:
+        try:
+            for _ in range(8):
+                total += os.write(file.fileno(), block)
+        except OSError:
+            break
+        kept.append(os.dup(file.fileno()) if len(kept) < 150 else mmap.mmap(file.fileno(), 4096))
+print(total, flush=True)
+"""
+"""Files that no folder shows, open or only mapped."""
+
 FLOOD = """
 import os
 
@@ -250,7 +312,7 @@ import ctypes, mmap
 
 libc = ctypes.CDLL(None, use_errno=True)
 print(libc.syscall(ctypes.c_long(0x40000000 | 39)), flush=True)
-code = mmap.mmap(-1, 4096, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
+code = mmap.mmap(-1, 4096, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, 7)  # may be written and run
 code.write(bytes([0xB8, 20, 0, 0, 0, 0xCD, 0x80, 0xC3]))
 start = ctypes.addressof(ctypes.c_char.from_buffer(code))
 print(ctypes.CFUNCTYPE(ctypes.c_int)(start)(), flush=True)
@@ -265,6 +327,10 @@ ATTACKS = {
     "many large files": (MANY_LARGE_FILES, LIMITS),
     "everywhere": (EVERYWHERE, LIMITS),
     "many small files": (MANY_SMALL_FILES, LIMITS),
+    "threads without stacks": (THREADS_WITHOUT_STACKS, LIMITS),
+    "names": (NAMES, LIMITS),
+    "deep": (DEEP, LIMITS),
+    "nameless": (NAMELESS, LIMITS),
     "memory": (MEMORY, LIMITS),
     "fork bomb": (FORK_BOMB, LIMITS),
     "threads": (THREADS_WORK, LIMITS),

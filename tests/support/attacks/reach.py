@@ -21,6 +21,7 @@ import struct
 import subprocess
 import sys
 import termios
+import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -33,7 +34,10 @@ OUTSIDE, OTHER_RUN = Path(GIVEN["outside"]), Path(GIVEN["other_run"])
 SERVER, VICTIM = GIVEN["server"], GIVEN["victim"]
 CANARY = b"ODA_" + b"CANARY="
 AF_FAMILIES = 46
-CLONE_NEWUSER = 0x10000000
+CLONE_VM, CLONE_SIGHAND, CLONE_THREAD, CLONE_NEWUSER = 0x100, 0x800, 0x10000, 0x10000000
+CLOSE_RANGE_UNSHARE = 2
+PR_SET_PDEATHSIG, PR_SET_DUMPABLE = 1, 4
+F_SETPIPE_SZ = 1031
 PROCESS_KEYRING = -2
 NUMBERS = {
     "x86_64": {
@@ -41,6 +45,7 @@ NUMBERS = {
         "add_key": 248,
         "keyctl": 250,
         "perf_event_open": 298,
+        "seccomp": 317,
         "bpf": 321,
         "userfaultfd": 323,
     },
@@ -49,6 +54,7 @@ NUMBERS = {
         "add_key": 217,
         "keyctl": 219,
         "perf_event_open": 241,
+        "seccomp": 277,
         "bpf": 280,
         "userfaultfd": 282,
     },
@@ -58,6 +64,8 @@ NUMBERS = {
     "fsopen": 430,
     "pidfd_open": 434,
     "clone3": 435,
+    "close_range": 436,
+    "landlock_create_ruleset": 444,
 }
 """Of system calls that the C library has no function for."""
 
@@ -112,6 +120,7 @@ def files() -> Iterator[tuple[str, Attack]]:
     yield "settings of the kernel", settings_of_the_kernel
     yield "modes of devices", modes_of_devices
     yield "tables of the kernel", lambda: any_opens("/proc/kallsyms", "/proc/kpagecount")
+    yield "what the machine was started with", lambda: Path("/proc/cmdline").read_bytes() != b""
     yield "devices", lambda: any_opens("/dev/vda", "/dev/sda", "/dev/kvm", "/dev/fuse")
     yield "make a device", lambda: os.mknod("output/device", stat.S_IFBLK | 0o600, os.makedev(8, 0))
 
@@ -137,6 +146,7 @@ def network() -> Iterator[tuple[str, Attack]]:
     for family in range(1, AF_FAMILIES):
         if family != socket.AF_UNIX:
             yield f"socket family {family}", partial(open_any, family)
+    yield "listen", listen
     yield "socket by io_uring", lambda: call("io_uring_setup", 1, bytes(128))
 
 
@@ -144,6 +154,10 @@ def processes() -> Iterator[tuple[str, Attack]]:
     yield "fork", lambda: reap(os.fork())
     yield "clone", lambda: reap(call("clone", signal.SIGCHLD, 0, 0, 0, 0))
     yield "clone3", lambda: reap(call("clone3", struct.pack("4Q", 0, 0, 0, 0) + clone_rest(), 64))
+    yield "thread with handles of its own", thread_apart
+    yield "handles of its own", lambda: call("close_range", 250, 251, CLOSE_RANGE_UNSHARE)
+    yield "outlive the server", lambda: call("prctl", PR_SET_PDEATHSIG, 0, 0, 0, 0)
+    yield "hide from the server", lambda: call("prctl", PR_SET_DUMPABLE, 0, 0, 0, 0)
     yield "subprocess", lambda: subprocess.run([sys.executable, "-c", "pass"], check=True)
     yield "spawn", lambda: reap(os.posix_spawn(sys.executable, [sys.executable, "-c", ""], {}))
     yield "signal a process", lambda: os.kill(VICTIM, 0)
@@ -157,6 +171,14 @@ def processes() -> Iterator[tuple[str, Attack]]:
 
 def kernel() -> Iterator[tuple[str, Attack]]:
     yield "more memory", lambda: mmap.mmap(-1, GIVEN["memory_bytes"] + 2**20)
+    yield "memory that outlives its mapping", lambda: mmap.mmap(-1, 4096, mmap.MAP_SHARED)
+    yield "memory of a device", memory_of_a_device
+    yield "memory as a pipe", lambda: fcntl.fcntl(os.pipe()[1], F_SETPIPE_SZ, 2**20)
+    yield "memory as a queue", longer_queue
+    yield "hold up who writes its input", lease
+    yield "be told what others do", lambda: call("inotify_init1", 0)
+    yield "another filter", lambda: call("seccomp", 2, 0, 0)
+    yield "rules of Landlock", lambda: call("landlock_create_ruleset", bytes([1]) + bytes(7), 8, 0)
     yield "memory as a file", lambda: os.write(os.memfd_create("m"), bytes(2**20))
     yield "memory as a segment", lambda: call("shmctl", call("shmget", 0, 2**20, 0o1600), 0, 0)
     yield "memory as messages", lambda: call("msgctl", call("msgget", 0, 0o1600), 0, 0)
@@ -285,6 +307,41 @@ def open_any(family: int) -> bool:
             continue
         return True
     return False
+
+
+def listen() -> None:
+    """What waits for a listener is memory that nobody counts."""
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(f"\0{GIVEN['token']}-listener")
+        listener.listen()
+
+
+def longer_queue() -> bool:
+    """Whether it has become longer; some sandboxes only say so."""
+    ours, _ = socket.socketpair()
+    before = ours.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF)
+    ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 2 * before)
+    return ours.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF) > before
+
+
+def thread_apart() -> None:
+    """One that shares its memory, but not its handles; it ends at once."""
+    stack = ctypes.create_string_buffer(2**16)
+    top = ctypes.c_void_p((ctypes.addressof(stack) + len(stack) - 64) & ~15)
+    ends = ctypes.cast(libc.abs, ctypes.c_void_p)
+    if libc.clone(ends, top, CLONE_VM | CLONE_SIGHAND | CLONE_THREAD, None) < 0:
+        raise OSError(ctypes.get_errno(), "clone")
+    time.sleep(0.05)  # its stack is ours
+
+
+def memory_of_a_device() -> None:
+    with Path("/dev/zero").open("r+b") as file:
+        mmap.mmap(file.fileno(), 4096)
+
+
+def lease() -> None:
+    with Path("input/a.txt").open("rb") as file:
+        fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_RDLCK)
 
 
 def clone_rest() -> bytes:

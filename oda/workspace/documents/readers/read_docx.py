@@ -5,8 +5,10 @@ from pathlib import Path
 from typing import Any
 
 import docx
+from docx.oxml import parse_xml
 from docx.oxml.ns import qn
 
+from .docx_text import text_of
 from .pieces import table
 
 MAX_ROWS = 2_000
@@ -66,7 +68,7 @@ def _list(items: list[str]) -> Iterator[str]:
 
 def _paragraph(element: Any, part: Any) -> tuple[str, bool]:
     """Its text, and whether it is an item of a list."""
-    text = _inline(element, part).strip()
+    text = text_of(element, part).strip()
     style = _style_name(element, part)
     level = _heading_level(style)
     if not text:
@@ -84,16 +86,12 @@ def _style_name(element: Any, part: Any) -> str:
     identifier = element.style
     if identifier is None:
         return ""
-    found = part.document.part.styles.element.get_by_id(identifier) if _has_styles(part) else None
+    found = part.styles.element.get_by_id(identifier)
     return str(found.name_val or "") if found is not None else str(identifier)
 
 
-def _has_styles(part: Any) -> bool:
-    return hasattr(part, "document")
-
-
 def _heading_level(style: str) -> int:
-    if style.lower().startswith("heading ") and style[8:].isdigit():
+    if style.lower().startswith("heading ") and style[8:].isdecimal():
         return min(int(style[8:]), 6)
     return _HEADINGS.get(style, 0)
 
@@ -104,97 +102,8 @@ def _list_depth(element: Any, style: str) -> int | None:
         level = numbering.find(qn("w:ilvl"))
         return min(int(level.get(qn("w:val"), "0")), 8) if level is not None else 0
     if style.startswith("List "):
-        return int(style[-1]) - 1 if style[-1].isdigit() else 0
+        return int(style[-1]) - 1 if style[-1].isdecimal() else 0
     return None
-
-
-def _inline(element: Any, part: Any) -> str:
-    """The text of a paragraph; what was deleted under tracked changes is not read."""
-    return "".join(_marked(text, style) for text, style in _joined(_runs(element, part)))
-
-
-def _joined(runs: Iterator[tuple[str, str]]) -> Iterator[tuple[str, str]]:
-    """Neighbours of one style as one."""
-    joined: list[tuple[str, str]] = []
-    for text, style in runs:
-        if joined and joined[-1][1] == style:
-            joined[-1] = (joined[-1][0] + text, style)
-        else:
-            joined.append((text, style))
-    return iter(joined)
-
-
-def _marked(text: str, style: str) -> str:
-    """`**bold**`, with blanks left outside of the marks."""
-    core = text.strip()
-    if not core or not style:
-        return text
-    return text.replace(core, f"{style}{core}{style}", 1)
-
-
-def _runs(element: Any, part: Any) -> Iterator[tuple[str, str]]:
-    for child in element:
-        if child.tag == qn("w:r"):
-            yield _run_text(child), _emphasis(child)
-        elif child.tag == qn("w:hyperlink"):
-            yield _link(child, part), ""
-        elif child.tag in (qn("w:ins"), qn("w:smartTag"), qn("w:fldSimple"), qn("w:sdtContent")):
-            yield from _runs(child, part)
-        elif child.tag == qn("w:sdt"):
-            content = child.find(qn("w:sdtContent"))
-            if content is not None:
-                yield from _runs(content, part)
-
-
-def _emphasis(run: Any) -> str:
-    style = run.rPr
-    if style is None:
-        return ""
-    on = [
-        mark
-        for tag, mark in (("w:b", "**"), ("w:i", "*"))
-        if (found := style.find(qn(tag))) is not None
-        and found.get(qn("w:val")) not in ("0", "false")
-    ]
-    return "".join(on)
-
-
-def _link(element: Any, part: Any) -> str:
-    text = "".join(text for text, _ in _runs(element, part))
-    relation = part.rels.get(element.get(qn("r:id")))
-    if relation is None or not relation.is_external or not text.strip():
-        return text
-    return f"[{text}]({relation.target_ref})"
-
-
-def _run_text(run: Any) -> str:
-    texts = []
-    for child in run:
-        if child.tag == qn("w:t"):
-            texts.append(child.text or "")
-        elif child.tag == qn("w:tab"):
-            texts.append("\t")
-        elif child.tag in (qn("w:br"), qn("w:cr")):
-            texts.append("\n")
-        elif child.tag in (qn("w:footnoteReference"), qn("w:endnoteReference")):
-            texts.append(f"[^{child.get(qn('w:id'))}]")
-        else:
-            texts.extend(_objects(child))
-    return "".join(texts)
-
-
-def _objects(element: Any) -> Iterator[str]:
-    """Pictures and text boxes in a run; the older copy of a drawing is not read."""
-    for drawing in element.iter(qn("w:drawing"), qn("w:pict")):
-        if any(parent.tag.endswith("}Fallback") for parent in drawing.iterancestors()):
-            continue
-        named = drawing.find(f".//{qn('wp:docPr')}")
-        name = (named.get("descr") or named.get("name") or "") if named is not None else ""
-        if drawing.find(f".//{qn('a:blip')}") is not None or drawing.tag == qn("w:pict"):
-            yield f"![picture: {name}]" if name else "![picture]"
-        box = "".join(text.text or "" for text in drawing.iter(qn("w:t")))
-        if box:
-            yield f" [text box: {box}] "
 
 
 def _table(element: Any, part: Any) -> str:
@@ -216,8 +125,6 @@ def _row(element: Any, part: Any) -> list[str]:
 
 
 def _notes(part: Any, name: str) -> Iterator[str]:
-    from docx.oxml import parse_xml
-
     tag = qn(f"w:{name[:-1]}")
     for note in parse_xml(part.blob).iter(tag):
         text = "".join(found.text or "" for found in note.iter(qn("w:t"))).strip()
