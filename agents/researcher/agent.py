@@ -7,11 +7,14 @@ prepare ┬─────────────── an agent for each templ
         └──────────┘
 """
 
+from collections.abc import Iterable
+
 from google.adk.agents.llm_agent import LlmAgent
 from google.adk.apps import App
 from google.adk.workflow import START, Workflow
 
 from oda import Capability, ToolPolicy, create_agent
+from oda.errors import ConfigurationError
 from oda.tools.capabilities import CapabilityRegistry
 from oda.tools.policy import EntryMode
 
@@ -26,6 +29,8 @@ from .watching import show_frames, watch
 from .web import fetch_page, web_search
 
 NAME = "researcher"
+_NODES = (NAME, "prepare", SEARCH, WATCH, WRITE, TALK, "publish")
+_NAMES_OF_ADK = ("user", "system")
 
 _registry = CapabilityRegistry()
 for _tool in (web_search, fetch_page, read_segments, write_translations):
@@ -66,11 +71,28 @@ def _worker(
     )
 
 
-_workers = {
-    template.name: _worker(template, name=template.name.replace("-", "_"))
-    for template in templates()
-    if template.agent_mode
-}
+def workers_for(found: Iterable[Template]) -> dict[str, LlmAgent]:
+    """The agents that work on templates, by the names of these.
+
+    Raises:
+        ConfigurationError: a template has a name that another node of the graph has.
+    """
+    workers: dict[str, LlmAgent] = {}
+    taken = {*_NODES, *_NAMES_OF_ADK}
+    for template in found:
+        if template.agent_mode:
+            name = template.name.replace("-", "_")
+            if name in taken:
+                raise ConfigurationError(
+                    f"template {template.name!r}: this name is taken in the graph of {NAME!r}",
+                    remedy="call it otherwise, or give it agent_mode: false",
+                )
+            taken.add(name)
+            workers[template.name] = _worker(template, name=name)
+    return workers
+
+
+_workers = workers_for(templates())
 _talk = _worker(FREE, _VIDEO, name=TALK, mode="interactive")
 _write = create_agent(
     "automated",

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict
 
 from oda.agent.run_limits import last_asked_at
 from oda.errors import InvalidRequestError
-from oda.workspace.keeping import take_uploads
+from oda.workspace.keeping import take_uploads, upload_name
 from oda.workspace.workspace import Workspace
 
 from .options import OptionValue
@@ -74,7 +74,9 @@ async def read_brief(context: Context, workspace: Workspace) -> Brief:
         return Brief(prompt=asked, files=tuple(paths), day=day)
     template = templates().get(asked.template)
     options = template.checked_options(asked.options)
-    template.check_files([*asked.files, *_names_of(content)])
+    names = [*asked.files, *_names_of(content)]
+    template.check_files(names)
+    _check_words(asked, names)
     kept = [await _artifact(context, name) for name in asked.files]
     paths = await take_uploads(workspace, [*kept, *(content.parts or ())])
     return Brief(
@@ -95,8 +97,7 @@ def check(asked: ArticleRequest) -> None:
     template = templates().get(asked.template)
     template.checked_options(asked.options)
     template.check_files(asked.files)
-    if not asked.prompt.strip() and not asked.files:
-        raise InvalidRequestError("prompt: is empty.", remedy="say what the article is to be about")
+    _check_words(asked, asked.files)
 
 
 def said_before(events: Sequence[Event], invocation_id: str) -> str:
@@ -113,6 +114,11 @@ def said_before(events: Sequence[Event], invocation_id: str) -> str:
     return "\n\n".join(said[-_MOST_SAID:])
 
 
+def _check_words(asked: ArticleRequest, files: Sequence[str]) -> None:
+    if not asked.prompt.strip() and not files:
+        raise InvalidRequestError("prompt: is empty.", remedy="say what the article is to be about")
+
+
 async def _artifact(context: Context, name: str) -> Part:
     part = await context.load_artifact(name)
     if part is None or part.inline_data is None:
@@ -126,7 +132,9 @@ async def _artifact(context: Context, name: str) -> Part:
 
 def _names_of(content: Content) -> list[str]:
     blobs = [part.inline_data for part in content.parts or () if part.inline_data]
-    return [blob.display_name for blob in blobs if blob.display_name]
+    return [
+        upload_name(blob.display_name, blob.mime_type) for blob in blobs if blob.data is not None
+    ]
 
 
 def _words(content: Content | None) -> str:

@@ -34,6 +34,12 @@ _ALL_BYTES = 100 * 2**20
 _IMAGES = frozenset({".gif", ".jpeg", ".jpg", ".png", ".svg", ".webp"})
 
 
+class NoArticleError(NoContentError):
+    """Raised when what a run has left is no article; publishing it again does not help."""
+
+    retryable = False
+
+
 async def publish(
     workspace: Workspace,
     *,
@@ -61,7 +67,7 @@ async def publish(
         store: Where it is kept.
 
     Raises:
-        NoContentError: there is nothing that a reader could see, or nothing that can be parsed.
+        NoArticleError: there is nothing that a reader could see, or nothing that can be parsed.
         NotConfiguredError: the extra `researcher` is not installed.
         UnavailableError: the database cannot be reached.
     """
@@ -80,7 +86,7 @@ async def publish(
     except MissingExtraError as error:
         raise NotConfiguredError(str(error)) from error
     except PublishingError as error:
-        raise NoContentError(str(error)) from error
+        raise NoArticleError(str(error)) from error
     draft = Draft(run, template.name, page.title, page.summary, page.language)
     article = Content(ARTICLE, HTML, page.html.encode())
     return await store.save(owner, draft, (article, _cover(page, template, run), *beside), now)

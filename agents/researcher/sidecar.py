@@ -61,6 +61,10 @@ async def _run(
         yield {"event": "cancelled"}
     elif turn.error is not None:
         yield {"event": "error", **turn.error.model_dump(), "remedy": None}
+    elif turn.status == "waiting_input":
+        waits = "The run waits for what a person says."
+        remedy = f"POST /v1/turns/{turn.turn_id}/input of `oda serve`, or cancel it there"
+        yield {"event": "error", "code": turn.status, "message": waits, "remedy": remedy}
     else:
         article = await published.of_run(conversations.user_id, turn.turn_id)
         yield {"event": "result", "article": article and article.model_dump(mode="json")}

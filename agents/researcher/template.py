@@ -131,7 +131,8 @@ class Template(Record):
         for name in names:
             if _suffix(name) not in self.accepts.suffixes:
                 raise InvalidRequestError(
-                    f"The template {self.name!r} does not take the file {name!r}.",
+                    f"The template {self.name!r} does not take the file "
+                    f"{PurePosixPath(name).name!r}.",
                     remedy=f"files it takes: {accepted}",
                 )
         if self.accepts.required and not names:

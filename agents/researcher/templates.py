@@ -48,10 +48,18 @@ class Templates:
 def templates() -> Templates:
     """The templates of this process: those of the configuration, then those of this application.
 
+    They are read once, as the graph has an agent for each with `agent_mode`: a new or changed one
+    counts from the next start (`oda serve --reload` starts anew by itself).
+
     Raises:
         ConfigurationError: a file is wrong.
     """
     return Templates(Settings.load().config_dir / "templates", _SHIPPED)
+
+
+def names() -> list[str]:
+    """The names of the templates of this process, for `GET /v1/apps`."""
+    return [template.name for template in templates()]
 
 
 def _read(file: Path) -> Template:

@@ -26,11 +26,11 @@ from mcp_tools.translation import (
     program,
 )
 from oda import idempotent, untrusted
-from oda.errors import SandboxUnavailableError, WorkspaceError
+from oda.errors import WorkspaceError
 from oda.workspace.documents import answer_of
 from oda.workspace.sandbox.choice import Sandboxes, current_sandboxes
 from oda.workspace.sandbox.sandbox import Program
-from oda.workspace.tools import refusal, workspace_of
+from oda.workspace.tools import answering_refusals, workspace_of
 from oda.workspace.workspace import Workspace
 
 BATCH_CHARS = 6_000
@@ -43,18 +43,16 @@ P = ParamSpec("P")
 
 
 def _answering(tool: Callable[P, Awaitable[Answer]]) -> Callable[P, Awaitable[Answer]]:
-    """Refusals are answers."""
+    """Refusals are answers, and so is what is wrong with a translation."""
 
     @wraps(tool)
     async def answering(*args: P.args, **kwargs: P.kwargs) -> Answer:
         try:
             return await tool(*args, **kwargs)
-        except (WorkspaceError, SandboxUnavailableError) as error:
-            return refusal(error)
         except TranslationError as error:
-            return {"error": {"code": "translation_error", "message": str(error)}}
+            raise WorkspaceError(str(error)) from error
 
-    return answering
+    return answering_refusals(answering)
 
 
 @idempotent

@@ -1,10 +1,16 @@
 """An article as slides (.pptx), made of its own headings, lists, tables and pictures."""
 
+import re
 from importlib.util import find_spec
 
-from .errors import MissingExtraError
+from .errors import MissingExtraError, TextTooLongError
 from .html import Page
 from .outline import outline_of
+
+MAX_CHARACTERS = 200_000
+"""Of the article without its images; laying it out takes seconds."""
+
+_IMAGES = re.compile(r"data:[^\"]*")
 
 
 def make_slides(page: Page) -> bytes:
@@ -12,7 +18,10 @@ def make_slides(page: Page) -> bytes:
 
     Raises:
         MissingExtraError: python-pptx is not installed.
+        TextTooLongError: nobody would show so much.
     """
+    if (length := len(_IMAGES.sub("", page.body))) > MAX_CHARACTERS:
+        raise TextTooLongError(length=length, limit=MAX_CHARACTERS)
     if find_spec("pptx") is None:
         raise MissingExtraError(format="PPTX")
     from .deck import Deck

@@ -1,6 +1,6 @@
 """What there is to talk to, told for people and for the API."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Literal, Protocol, runtime_checkable
 
 from google.adk.models.base_llm import BaseLlm
@@ -37,13 +37,17 @@ class AppDescription(BaseModel):
     model: ModelState
     tools: list[str]
     templates: list[str] = []
+    """What it can make, as `names()` in its folder's `templates.py` says."""
     error: str | None = None
     """Why it cannot be used, if it cannot."""
 
 
 def describe(definitions: Definitions, models: Models) -> list[AppDescription]:
     """All apps of a folder, with those that cannot be loaded."""
-    return [_describe(name, definitions.try_get(name), models) for name in definitions.names()]
+    return [
+        _describe(name, definitions.try_get(name), models, _templates(definitions, name))
+        for name in definitions.names()
+    ]
 
 
 def model_state(definition: Definition, models: Models) -> ModelState:
@@ -68,7 +72,18 @@ def brings_litellm(definition: Definition) -> bool:
     )
 
 
-def _describe(name: str, definition: Definition | AgentLoadError, models: Models) -> AppDescription:
+def _templates(definitions: Definitions, name: str) -> list[str]:
+    try:
+        names = definitions.part(name, "names", file="templates")
+    except AgentLoadError:  # told of the agent itself
+        return []
+    found = names() if names is not None else ()
+    return [str(one) for one in found] if isinstance(found, Iterable) else []
+
+
+def _describe(
+    name: str, definition: Definition | AgentLoadError, models: Models, templates: list[str]
+) -> AppDescription:
     if isinstance(definition, AgentLoadError):
         return AppDescription(
             name=name,
@@ -82,4 +97,5 @@ def _describe(name: str, definition: Definition | AgentLoadError, models: Models
         description=definition.description,
         model=model_state(definition, models),
         tools=definition.tools,
+        templates=templates,
     )

@@ -9,6 +9,7 @@ from google.genai.types import Content
 
 from oda.agent.notices import RETRY_ATTEMPT, is_notice
 from oda.agent.outcome import INPUT
+from oda.message.progress import progress_of
 from oda.session.answers import CONFIRMATION
 from oda.turn.budget import GRANT
 
@@ -30,6 +31,12 @@ def notes_of(event: Event) -> Iterator[str]:
     for response in event.get_function_responses():
         if event.author != "user":
             yield excerpt(f"← {response.name}: {_result(response.response or {})}")
+
+
+def output_of(event: Event) -> str:
+    """What a tool prints while it is at work."""
+    text = (progress_of(event) or {}).get("text")
+    return text if isinstance(text, str) else ""
 
 
 def discards_partial(event: Event) -> bool:

@@ -12,7 +12,14 @@ from oda.agent.notices import is_notice
 from oda.agent.outcome import TurnOutcome
 from oda.agent.resume import text_of
 from oda.cli.diff_view import view
-from oda.cli.narration import discards_partial, notes_of, one_line, printable, question_of
+from oda.cli.narration import (
+    discards_partial,
+    notes_of,
+    one_line,
+    output_of,
+    printable,
+    question_of,
+)
 from oda.cli.state_diff import Change
 
 
@@ -29,12 +36,16 @@ class Screen:
         self._notes = notes
         self._partial = ""
         """What has been shown of a text whose complete event has not come yet."""
+        self._prints = False
+        """Whether the line has begun with what a tool prints."""
 
     def show(self, event: Event) -> None:
         """Show one event of a turn."""
         if discards_partial(event):
             self._discard()
         text = "" if is_notice(event) or event.author == "user" else text_of(event)
+        if text and self._prints:
+            self._break_line()
         if text and event.partial:
             self._write(text)
             self._partial += text
@@ -42,6 +53,8 @@ class Screen:
             self._complete(text)
         for note in notes_of(event):
             self.note(note)
+        if output := output_of(event):
+            self._print(output)
 
     def end(self, outcome: TurnOutcome) -> None:
         """Show how the turn ended, unless its text says so."""
@@ -72,6 +85,13 @@ class Screen:
         self._break_line()
         self._notes.out(one_line(f"error: {line}"), style="red", highlight=False)
 
+    def _print(self, output: str) -> None:
+        """Show what a tool prints, piece by piece."""
+        if not self._prints:
+            self._break_line()
+        self._notes.out(printable(output), style="dim", highlight=False, end="")
+        self._prints = not output.endswith("\n")
+
     def _complete(self, text: str) -> None:
         shown, self._partial = self._partial, ""
         if not text.startswith(shown):
@@ -96,6 +116,9 @@ class Screen:
             self._notes.out("(the text above is discarded)", style="dim", highlight=False)
 
     def _break_line(self) -> None:
+        if self._prints:
+            self._prints = False
+            self._notes.out("")
         if self._partial:
             self._write("\n")
             self._partial = ""

@@ -19,7 +19,8 @@ _LOCKED: Mapping[str, str] = {
     "Cache-Control": "private, no-store",
 }
 _SHOWN = (
-    "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; font-src data:; "
+    "sandbox allow-downloads allow-popups allow-popups-to-escape-sandbox; default-src 'none'; "
+    "style-src 'unsafe-inline'; img-src data:; font-src data:; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 _MEDIA_TYPE = re.compile(
@@ -38,7 +39,7 @@ def page_headers(name: str) -> dict[str, str]:
     """The headers of an HTML page that somebody made and that a browser may show.
 
     It has styles and pictures of its own, no scripts, no forms and nothing from elsewhere, and
-    stands in an origin of its own.
+    stands in an origin of its own; its links may be followed, and lead to downloads.
 
     Args:
         name: The file name under which it is saved.

@@ -28,8 +28,8 @@ Answer = dict[str, Any]
 P = ParamSpec("P")
 
 
-def _answering(tool: Callable[P, Awaitable[Answer]]) -> Callable[P, Awaitable[Answer]]:
-    """Refusals are answers."""
+def answering_refusals(tool: Callable[P, Awaitable[Answer]]) -> Callable[P, Awaitable[Answer]]:
+    """Have a tool answer with what it is refused, instead of raising it."""
 
     @wraps(tool)
     async def answering(*args: P.args, **kwargs: P.kwargs) -> Answer:
@@ -57,7 +57,7 @@ async def workspace_of(context: ToolContext) -> AsyncIterator[Workspace]:
 
 
 @idempotent
-@_answering
+@answering_refusals
 async def read_file(path: str, tool_context: ToolContext, offset: int = 0) -> Answer:
     """Read a file of the workspace: text, or .docx .xlsx .pptx .pdf .html .csv as Markdown.
 
@@ -77,7 +77,7 @@ async def read_file(path: str, tool_context: ToolContext, offset: int = 0) -> An
 
 
 @idempotent
-@_answering
+@answering_refusals
 async def write_file(path: str, content: str, tool_context: ToolContext) -> Answer:
     """Write a text file into the workspace; what was there under this path is replaced.
 
@@ -93,7 +93,7 @@ async def write_file(path: str, content: str, tool_context: ToolContext) -> Answ
 
 
 @idempotent
-@_answering
+@answering_refusals
 async def list_files(tool_context: ToolContext, path: str = "") -> Answer:
     """List the files of the workspace: input/ came with the message, output/ is for results.
 
@@ -111,7 +111,7 @@ async def list_files(tool_context: ToolContext, path: str = "") -> Answer:
 
 
 @idempotent
-@_answering
+@answering_refusals
 async def run_python(code: str, tool_context: ToolContext) -> Answer:
     """Run Python code in a sandbox; its working directory is the workspace.
 

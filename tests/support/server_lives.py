@@ -62,6 +62,7 @@ class Birth(BaseModel, frozen=True):
     environment: dict[str, str]
     log: Path
     """Gets what the process says on stderr."""
+    agents: Path = AGENTS
 
 
 class Born(BaseModel, frozen=True):
@@ -92,7 +93,14 @@ class _Life:
 class Server:
     """One node at one address, in one life after the other."""
 
-    def __init__(self, nursery: "Nursery", data: Path, environment: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        nursery: "Nursery",
+        data: Path,
+        environment: Mapping[str, str],
+        *,
+        agents: Path = AGENTS,
+    ) -> None:
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self.log = data / f"server_{self.port}.log"
@@ -101,6 +109,7 @@ class Server:
         """Epoch seconds at which the present life became ready."""
         self._nursery = nursery
         self._environment = {"ODA_DATA_DIR": str(data), **environment}
+        self._agents = agents
         self._life = _Life()
         self._life.gone.set()
 
@@ -131,7 +140,13 @@ class Server:
         self._life = _Life()
         self.lives += 1
         await self._nursery.bear(
-            Birth(port=self.port, environment=self._environment, log=self.log), self._life
+            Birth(
+                port=self.port,
+                environment=self._environment,
+                log=self.log,
+                agents=self._agents,
+            ),
+            self._life,
         )
 
     async def kill(self) -> None:
@@ -308,7 +323,7 @@ def _serve(birth: Birth) -> None:
         os.dup2(stderr, 2)
         os.environ.update(birth.environment)
         silence_warnings()
-        serve(reload=False, port=birth.port, dev_ui=False, agents_dir=AGENTS)
+        serve(reload=False, port=birth.port, dev_ui=False, agents_dir=birth.agents)
     except Exception as error:
         report(error)
     finally:

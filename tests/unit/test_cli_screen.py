@@ -10,6 +10,7 @@ from oda.agent.failure import Failure
 from oda.agent.notices import gave_up, retry_attempt
 from oda.agent.outcome import outcome_of
 from oda.cli.screen import Screen
+from oda.message.progress import progress_event
 
 FAILURE = Failure("connection", "cut off", "APIConnectionError", retryable=True)
 RETRY = retry_attempt(
@@ -53,6 +54,16 @@ def test_text_comes_before_the_calls_of_the_same_event() -> None:
     call = Part(function_call=FunctionCall(id="1", name="look", args={}))
     both = Event(author="agent", content=Content(parts=[Part(text="Let me look."), call]))
     assert shown(text("Let me", partial=True), both) == "Let me look.\n→ look()\n"
+
+
+def test_what_a_tool_prints_is_shown_as_it_comes() -> None:
+    told = [
+        progress_event({"call_id": "1", "text": words}, author="agent", invocation_id="i")
+        for words in ("one\n", "tw", "o\x1b[2J")
+    ]
+    silent = progress_event({"step": "asking"}, author="agent", invocation_id="i")
+    out = shown(text("Look:", partial=True), *told, silent, text("Done."))
+    assert out == "Look:\none\ntwo[2J\nDone.\n"
 
 
 def test_a_terminal_takes_superseded_text_back() -> None:

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 import yaml
 
+from agents.researcher.agent import workers_for
 from agents.researcher.templates import Templates, templates
 from oda.errors import ConfigurationError, InvalidRequestError
 from oda.tools.capabilities import CapabilityRegistry
@@ -61,7 +62,8 @@ def test_prompt_is_filled_in(template: Any) -> None:
     )
     assert "Write about {braces}." in prompt and "2026-05-04" in prompt
     assert ("<found>" in prompt) is template.search
-    assert ("output/article.html" in prompt) is template.agent_mode
+    writes = template.agent_mode and "*{upload}" not in template.result
+    assert ("output/article.html" in prompt) is writes
 
 
 def test_template_of_the_configuration_takes_the_place_of_a_shipped_one(tmp_path: Path) -> None:
@@ -159,3 +161,12 @@ def test_files_are_checked_before_and_after() -> None:
             translation.check_files(wrong)
     assert translation.missing_results(["article.html", "a.en.docx"], ["a.DOCX"]) == []
     assert translation.missing_results(["a.en.pdf"], ["a.docx"]) == ["article.html", "*.docx"]
+
+
+@pytest.mark.parametrize("name", ["talk", "search", "publish", "user", "researcher"])
+def test_an_agent_of_ones_own_cannot_have_the_name_of_a_node(tmp_path: Path, name: str) -> None:
+    write(tmp_path, agent_mode=True, capabilities=["base"], name=name)
+    (tmp_path / "mine.yaml").rename(tmp_path / f"{name}.yaml")
+    with pytest.raises(ConfigurationError, match=name):
+        workers_for(Templates(tmp_path))
+    assert list(workers_for(Templates(write(tmp_path / "other")))) == []

@@ -2,23 +2,31 @@
 
 import hashlib
 import json
-import mimetypes
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 
 from fastapi import Request
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    JsonValue,
+    ValidationError,
+    WithJsonSchema,
+)
 from starlette.datastructures import FormData, UploadFile
 
 from oda.message.storable import storable
 from oda.server import Refusal
 from oda.workspace.keeping import upload_name
+from oda.workspace.media_types import UNKNOWN, media_type
 
 from ..request import LONGEST_PROMPT, MOST_FILES
 
-ANY_TYPE = "application/octet-stream"
 _MOST_FIELDS = 16
+_NAMES_OF_THE_STORE = frozenset({"metadata.json"})
+"""Of files in which it keeps what it knows of an artifact."""
 
 
 @dataclass(frozen=True)
@@ -33,9 +41,11 @@ class Upload:
     @classmethod
     def of(cls, name: str | None, mime_type: str | None, data: bytes) -> "Upload":
         """A file as it was sent; its type is told by its name where the client does not say."""
-        given = None if mime_type == ANY_TYPE else mime_type
+        given = None if mime_type == UNKNOWN else mime_type
         safe = upload_name(name, given)
-        return cls(safe, given or mimetypes.guess_type(safe)[0] or ANY_TYPE, data)
+        if safe.casefold() in _NAMES_OF_THE_STORE:
+            safe = f"upload-{safe}"
+        return cls(safe, given or media_type(safe), data)
 
     @property
     def artifact(self) -> str:
@@ -50,7 +60,7 @@ class ArticleOrder(BaseModel):
 
     template: Annotated[str, Field(max_length=64)]
     prompt: Annotated[str, Field(max_length=LONGEST_PROMPT)] = ""
-    options: dict[str, JsonValue] = {}
+    options: Annotated[dict[str, JsonValue], WithJsonSchema({"type": "object"})] = {}
     session_id: Annotated[str, Field(max_length=128)] | None = None
     """Where it is to be made; by default a session of its own."""
 
@@ -90,11 +100,14 @@ def order_of(fields: object) -> ArticleOrder:
 
 
 def _fields(form: FormData) -> dict[str, Any]:
-    return {
-        name: _decoded(value.encode(), name) if name == "options" else value
-        for name, value in form.multi_items()
-        if isinstance(value, str)
-    }
+    fields: dict[str, Any] = {}
+    for name, value in form.multi_items():
+        if not isinstance(value, str):
+            continue
+        if name in fields:
+            raise Refusal(422, f"{name}: is there more than once.")
+        fields[name] = _decoded(value.encode(), name) if name == "options" else value
+    return fields
 
 
 async def _files(form: FormData) -> list[Upload]:

@@ -2,7 +2,6 @@
 
 import binascii
 import json
-import mimetypes
 from base64 import b64decode, b64encode
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from google.adk.code_executors.code_execution_utils import (
 )
 from pydantic import Base64Bytes, BaseModel, ValidationError
 
+from oda.workspace.media_types import media_type
 from oda.workspace.sandbox.inside import source_of
 from oda.workspace.sandbox.sandbox import Program
 
@@ -46,7 +46,7 @@ def request(
     return CodeExecutionInput(
         program.main if plain else _carried(program, {}, None),
         [
-            File(path, b64encode(content).decode(), mimetypes.guess_type(path)[0] or "text/plain")
+            File(path, b64encode(content).decode(), media_type(path))
             for path, content in files.items()
         ],
     )
