@@ -41,6 +41,7 @@ from oda.tools.policed import default_refusal_sink
 from oda.turn.in_process import InProcessEngine
 from oda.workspace.sandbox.choice import Sandboxes, default_sandboxes
 from oda.workspace.sweeping import kept_swept
+from oda.workspace.tools import needs_sandbox
 from oda.workspace.workspaces import Workspaces, default_workspaces
 
 
@@ -179,16 +180,16 @@ class OdaContext:
     async def warm_up(self, agents: Sequence[str] | None = None) -> None:
         """Load agents (all by default) and what their models need, so that no user waits for it.
 
-        With all agents, the sandbox is tested as well, in the background.
+        The sandbox is tested as well, in the background, if one of them has code run in it.
 
         Raises:
             AgentNotFoundError: there is no agent of a name that was given.
             ConfigurationError: a configured model has no key.
         """
-        if agents is None:
-            self.sandboxes.start()
         names = self.definitions.names() if agents is None else agents
         loaded = await asyncio.to_thread(lambda: [self.definitions.try_get(n) for n in names])
+        if any(isinstance(one, Definition) and needs_sandbox(one.tools) for one in loaded):
+            self.sandboxes.start()
         with_litellm = self.models.need_litellm or any(
             isinstance(one, Definition) and brings_litellm(one) for one in loaded
         )

@@ -7,7 +7,6 @@ from fastapi import Depends, Header, Query
 from starlette.responses import StreamingResponse
 
 from oda.context import OdaContext
-from oda.errors import InvalidRequestError
 from oda.server.turn_frames import Frame, View, turn_frames
 
 LAST_NUMBER = 2**53 - 1
@@ -18,20 +17,17 @@ StreamedAs = Annotated[
 ]
 
 _HEARTBEAT = b": keep-alive\n\n"
-_MAX_DIGITS = 18
 
 
 def _seen(
     after: Annotated[
         int, Query(ge=0, le=LAST_NUMBER, description="Number of the last entry seen.")
     ] = 0,
-    last_event_id: Annotated[str | None, Header()] = None,
+    last_event_id: Annotated[
+        str | None, Header(pattern="^[0-9]{1,18}$", description="The same, as browsers send it.")
+    ] = None,
 ) -> int:
-    if last_event_id is None:
-        return after
-    if not last_event_id.isdecimal() or len(last_event_id) > _MAX_DIGITS:
-        raise InvalidRequestError("Last-Event-ID: must be a number of this turn.")
-    return int(last_event_id)
+    return after if last_event_id is None else int(last_event_id)
 
 
 Seen = Annotated[int, Depends(_seen)]

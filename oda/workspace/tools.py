@@ -4,7 +4,7 @@ They are plain functions, to be listed in an agent's `tools`. What is not allowe
 `{"error": {"code": …, "message": …}}`, for the model to read.
 """
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
 from functools import wraps
 from typing import Any, ParamSpec
@@ -137,3 +137,8 @@ async def run_python(code: str, tool_context: ToolContext) -> Answer:
     async with workspace_of(tool_context) as workspace:
         result = await sandboxes.run(Program(code), workspace, on_output=tell)
     return run_answer(result, max_chars=max_chars)
+
+
+def needs_sandbox(tools: Iterable[str]) -> bool:
+    """Whether tools of these names have code run."""
+    return run_python.__name__ in tools

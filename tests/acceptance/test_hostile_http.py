@@ -311,7 +311,8 @@ async def test_ids_that_are_given_to_new_sessions(target: Target) -> None:
 async def test_every_method_on_every_route(target: Target) -> None:
     paths = (await target.ask("GET", "/openapi.json")).json()["paths"]
     for template, operations in paths.items():
-        path = template.format(app="calculator", sid="s", tid=target.turn_id, name="a.txt")
+        run = {"tid": target.turn_id, "run_id": target.turn_id}
+        path = template.format(app="calculator", sid="s", name="a.txt", **run)
         known = {method.upper() for method in operations}
         for method in ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"):
             if method in known:

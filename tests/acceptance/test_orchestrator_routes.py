@@ -408,7 +408,7 @@ async def test_each_route_is_documented_with_its_own_models(client: httpx.AsyncC
     operations = {
         path: operation["post"]
         for path, operation in document["paths"].items()
-        if path.startswith("/api/")
+        if path.startswith("/api/") and "post" in operation
     }
     assert Counter(one["operationId"] for one in operations.values()).most_common(1)[0][1] == 1
     assert {tag for one in operations.values() for tag in one["tags"]} == {"butler"}

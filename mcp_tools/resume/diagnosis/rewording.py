@@ -5,6 +5,7 @@ as they are. A wording is sound when it states no fact that nobody has given, lo
 draft states, is written in the language of the resume, and mends what the draft mends.
 """
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import date
@@ -34,6 +35,9 @@ _REWORDED: frozenset[Kind] = frozenset(
 _TELLING = frozenset({"summary", "highlights", "description"})
 _MARKS = frozenset("*`<>{}[]|~_\\#")
 """Signs of Markdown, of JSON, and of blanks to be filled in."""
+
+
+_FIGURE = re.compile(r"\d+(?:\.\d+)?")
 
 
 def draft_texts(task: Task, edits: Iterable[ProposedEdit]) -> list[str]:
@@ -81,6 +85,7 @@ def objections(
         "marks": [after for before, after in zip(old, new, strict=True) if _marked(before, after)],
         "another language": new if is_foreign else [],
         "never said": [*unsaid_by(changes, known), *_unsaid_names(new, known)],
+        "figures": _strange_figures(new, Known.of([*old, known.text], today=today)),
         "lost": [*unsaid("", "summary", [*old], kept), *_unsaid_names(old, kept)],
         "defect": _new_defects(task, mended, better, today),
     }
@@ -128,6 +133,17 @@ def _changes(resume: Resume, edits: Iterable[ProposedEdit]) -> Iterator[Operatio
 def _marked(before: str, after: str) -> bool:
     strange = {sign for sign in after if sign in _MARKS or not sign.isprintable()}
     return bool(strange - {*before})
+
+
+def _strange_figures(texts: Iterable[str], known: Known) -> list[str]:
+    """Figures that nobody has said, also those that are part of no claim, as in `1:9A`."""
+    written = {*_FIGURE.findall(known.text)}
+    return [
+        figure
+        for text in texts
+        for figure in _FIGURE.findall(text)
+        if figure not in written and float(figure) not in known.numbers
+    ]
 
 
 def _unsaid_names(texts: Iterable[str], known: Known) -> Iterator[str]:
