@@ -38,6 +38,7 @@ _MARKS = frozenset("*`<>{}[]|~_\\#")
 
 
 _FIGURE = re.compile(r"\d+(?:\.\d+)?")
+_CHINESE = re.compile(r"[\u3400-\u9fff]")
 
 
 def draft_texts(task: Task, edits: Iterable[ProposedEdit]) -> list[str]:
@@ -79,7 +80,10 @@ def objections(
     except ResumeError as error:
         return [f"cannot be applied: {error.message('en')}"]
     known, kept = Known.beside(resume, said, today=today), Known.of(new, today=today)
-    is_foreign = language_of(new) != draft_language(resume, edits)
+    language = draft_language(resume, edits)
+    is_foreign = language_of(new) != language or (
+        language == "en" and any(sign not in known.text for sign in _CHINESE.findall("".join(new)))
+    )
     found = {
         "no text": [repr(text) for text in new if not any(map(str.isalpha, text))],
         "marks": [after for before, after in zip(old, new, strict=True) if _marked(before, after)],
@@ -142,7 +146,7 @@ def _strange_figures(texts: Iterable[str], known: Known) -> list[str]:
         figure
         for text in texts
         for figure in _FIGURE.findall(text)
-        if figure not in written and float(figure) not in known.numbers
+        if figure not in written and not (figure.isascii() and float(figure) in known.numbers)
     ]
 
 
