@@ -9,6 +9,7 @@ from google.genai.types import Content, Part
 from pydantic_core import to_json
 
 from mcp_tools.web.errors import BusyError, SearchError, SearchNotConfiguredError, WebError
+from oda import model_configured
 from oda.clock import SystemClock, utc
 from oda.errors import NotConfiguredError, UnavailableError
 from oda.message.language import language_of
@@ -43,12 +44,22 @@ async def open_workspace(context: Context) -> Workspace:
 
 
 async def prepare(ctx: Context) -> Event:
-    """Read the message, put its files into the workspace, and choose the way."""
+    """Read the message, put its files into the workspace, and choose the way.
+
+    Raises:
+        NotConfiguredError: an article is wanted, and there is no model to write one.
+        InvalidRequestError: no template is made of the message.
+    """
     async with await open_workspace(ctx) as workspace:
         brief = await read_brief(ctx, workspace)
     if brief.template is None:
         route, told = TALK, _talk(ctx, brief)
     else:
+        if not model_configured():
+            raise NotConfiguredError(
+                "An article needs a model, and none is configured.",
+                remedy="set ODA_MODEL and the provider's key",
+            )
         template = templates().get(brief.template)
         route = _route(template)
         told = "" if route in (SEARCH, WATCH) else brief.text_for(template)
