@@ -13,6 +13,7 @@ from oda import model_configured
 from oda.clock import SystemClock, utc
 from oda.errors import NotConfiguredError, UnavailableError
 from oda.message.language import language_of
+from oda.telemetry import get_logger
 from oda.tools.untrusted import marked
 from oda.workspace.keeping import keep_outputs
 from oda.workspace.workspace import Workspace
@@ -26,6 +27,8 @@ from .publishing import publish as publish_article
 from .template import Template
 from .templates import templates
 from .web import the_web
+
+log = get_logger(__name__)
 
 TALK, SEARCH, WATCH, WRITE = "talk", "search", "watch", "write"
 """Routes besides the names of the templates on which an agent works."""
@@ -98,7 +101,8 @@ async def publish(ctx: Context, node_input: str) -> Event | None:
     brief = Brief.of(ctx.state)
     template = FREE if brief.template is None else templates().get(brief.template)
     async with await open_workspace(ctx) as workspace:
-        await keep_outputs(workspace, ctx)
+        for left in (await keep_outputs(workspace, ctx)).left_out:
+            log.warning("file_not_kept", path=left.path, reason=left.reason)
         if template is FREE and await workspace.find(f"output/{ARTICLE}") is None:
             return None
         article = await publish_article(
