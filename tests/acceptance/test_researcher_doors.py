@@ -20,7 +20,7 @@ from tests.support.local_web import LocalWeb
 from tests.support.model_settings import gemini
 from tests.support.oda_command import LIMIT_S, Home
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.sandbox]
 
 ROOT = Path(__file__).parents[2]
 AGENTS = ROOT / "agents"

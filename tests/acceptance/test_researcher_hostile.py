@@ -21,7 +21,7 @@ from tests.support.article_runs import ARTICLES, ArticleClient
 from tests.support.local_web import Answer, LocalWeb
 from tests.support.model_settings import gemini
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.sandbox]
 
 AGENTS = Path(__file__).parents[2] / "agents"
 PAGE = "<h1>Otters</h1><p>Many of them.</p>"

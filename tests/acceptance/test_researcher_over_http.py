@@ -25,7 +25,7 @@ from tests.support.tool_calls import tool_call
 from tests.support.translated import pdf_report, word_report, workbook
 from tests.support.videos import make_video, needs_ffmpeg
 
-pytestmark = [pytest.mark.asyncio(loop_scope="module")]
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.sandbox]
 
 AGENTS = Path(__file__).parents[2] / "agents"
 ARTICLES = "/api/articles"

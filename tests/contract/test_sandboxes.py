@@ -485,6 +485,7 @@ def test_a_frozen_program_needs_an_interpreter(monkeypatch: pytest.MonkeyPatch) 
 SYSTEM_PYTHON = Path("/usr/bin/python3")
 
 
+@pytest.mark.sandbox("bwrap", "landlock")
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
 @pytest.mark.skipif(not SYSTEM_PYTHON.exists(), reason="there is no Python for everybody")
 def test_a_server_that_is_not_root_has_them_too() -> None:

@@ -16,7 +16,7 @@ from tests.support.local_web import LocalWeb
 from tests.support.model_settings import gemini
 from tests.support.server_lives import Nursery, Server
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.sandbox]
 
 AGENTS = Path(__file__).parents[1] / "support" / "killed_researcher"
 ARTICLE = "<h1>Otters</h1><p>Many of them.</p>"

@@ -25,6 +25,8 @@ from oda.workspace.workspace import Workspace
 from oda.workspace.workspaces import Workspaces
 from tests.support.code_server import RemoteExecutor, code_server
 
+pytestmark = pytest.mark.sandbox("bwrap")
+
 LIMITS = SandboxLimits(wall_s=20)
 
 

@@ -33,7 +33,7 @@ WHO = [
     pytest.param(0, id="root", marks=pytest.mark.skipif(not IS_ROOT, reason="not run by root")),
     pytest.param(NOBODY if IS_ROOT else os.getuid(), id="user"),
 ]
-LOCAL = ["bwrap", "landlock"]
+LOCAL = [pytest.param(name, marks=pytest.mark.sandbox(name)) for name in ("bwrap", "landlock")]
 
 OPEN = {"bwrap": {"write to /tmp"}, "landlock": {"names outside"}}
 """Tries that succeed: `/tmp` is the run's own in bwrap; Landlock's report says that names show."""

@@ -21,6 +21,8 @@ from oda.workspace.sandbox.unsafe_subprocess import UnsafeSubprocess
 from oda.workspace.workspace import Workspace
 from oda.workspace.workspaces import Workspaces
 
+pytestmark = pytest.mark.sandbox("bwrap", "landlock")
+
 ANSWER = Program("print(6 * 7)")
 
 
