@@ -13,7 +13,7 @@ def add_transport(parser: argparse.ArgumentParser, *, port: int) -> None:
 
 
 def serve(server: MCPServer, options: argparse.Namespace) -> None:
-    """Serve until the client leaves or the process is told to end."""
+    """Serve until the client disconnects or the process is terminated."""
     if options.transport == "stdio":
         server.run()
     else:

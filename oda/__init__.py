@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from oda.session.manager import OdaSessionManager as OdaSessionManager
     from oda.session.oda_session import OdaSession as OdaSession
     from oda.settings import Settings as Settings
+    from oda.tools.addresses import finds as finds
+    from oda.tools.addresses import reaches as reaches
     from oda.tools.capability import Capability as Capability
     from oda.tools.gate import ToolHooks as ToolHooks
     from oda.tools.hooks import InterruptCheck as InterruptCheck
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
     from oda.tools.policy import ToolPolicy as ToolPolicy
     from oda.tools.untrusted import untrusted as untrusted
     from oda.turn.record import Turn as Turn
+    from oda.workspace.sandbox.reading import read_apart as read_apart
 
 _HOMES = {
     "ApplicationDatabase": "oda.application_database",
@@ -68,10 +71,13 @@ _HOMES = {
     "TurnLimits": "oda.agent.limits",
     "configured_model": "oda.agent.model.configured",
     "create_agent": "oda.agent.create_agent",
+    "finds": "oda.tools.addresses",
     "idempotency_key": "oda.tools.idempotency",
     "idempotent": "oda.tools.idempotency",
     "mcp_toolset": "oda.tools.mcp",
     "model_configured": "oda.agent.model.registry",
+    "reaches": "oda.tools.addresses",
+    "read_apart": "oda.workspace.sandbox.reading",
     "untrusted": "oda.tools.untrusted",
 }
 

@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 class OpenResources:
-    """What applications have opened in a context; closed with it, the latest first."""
+    """Resources opened by applications in a context; closed with it, last opened first."""
 
     def __init__(self) -> None:
         self._stack = AsyncExitStack()

@@ -7,7 +7,7 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """What decisions and waits are made with."""
+    """Source of time for decisions and waits."""
 
     def now(self) -> float:
         """Seconds since the epoch."""

@@ -4,7 +4,7 @@ import asyncio
 import os
 import uuid
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, AsyncExitStack
+from contextlib import AbstractContextManager, AsyncExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -12,10 +12,14 @@ from typing import Any, Self
 
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
+from oda.agent.day_budget import DayBudgets
 from oda.agent.definition import Definition, Definitions
-from oda.agent.description import brings_litellm
+from oda.agent.description import models_of
 from oda.agent.manager import OdaAgentManager, Services
+from oda.agent.model.http_model import close_connections
+from oda.agent.model.keys import missing_key
 from oda.agent.model.litellm_import import close_clients, litellm_ready
+from oda.agent.model.prices import prices
 from oda.agent.model.registry import Models, default_models
 from oda.agent.rehearsal import rehearse
 from oda.application_resource import OpenResources, default_resources
@@ -24,17 +28,21 @@ from oda.config.files import ConfigurationFiles
 from oda.config.records import Configuration
 from oda.config.secrets import known_secrets
 from oda.database.database import Database, default_database, open_database
+from oda.database.engine import IN_MEMORY as NO_DATABASE
 from oda.database.migrate import upgrade
-from oda.errors import AgentStateError
+from oda.errors import AgentLoadError, AgentStateError
 from oda.identity.audit import AuditLog
 from oda.identity.refusals import audited_refusals
 from oda.secret_mask import secrets
+from oda.session.counted_services import CountedArtifacts, CountedSessions
 from oda.session.live_history import LiveHistory
 from oda.session.manager import OdaSessionManager
 from oda.session.oda_session import OdaSession
-from oda.session.services import open_services
+from oda.session.services import IN_MEMORY, open_services
+from oda.session.user_storage import UserStorage
+from oda.setting_names import unknown_settings
 from oda.settings import Settings
-from oda.telemetry import current_trace_id
+from oda.telemetry import current_trace_id, get_logger
 from oda.tools.ledger import SqlToolLedger
 from oda.tools.mcp import McpConnections, default_connections
 from oda.tools.policed import default_refusal_sink
@@ -43,6 +51,8 @@ from oda.workspace.sandbox.choice import Sandboxes, default_sandboxes
 from oda.workspace.sweeping import kept_swept
 from oda.workspace.tools import needs_sandbox
 from oda.workspace.workspaces import Workspaces, default_workspaces
+
+log = get_logger(__name__)
 
 
 class OdaContext:
@@ -64,6 +74,7 @@ class OdaContext:
     mcp: McpConnections
     agents: OdaAgentManager
     sessions: OdaSessionManager
+    days: DayBudgets
     turns: InProcessEngine
     workspaces: Workspaces
     sandboxes: Sandboxes
@@ -74,6 +85,7 @@ class OdaContext:
         secrets.register(*known_secrets(os.environ), *known_secrets(settings.model_dump()))
         self._stack: AsyncExitStack | None = None
         self._applied: Configuration | None = None
+        self._has_rehearsed = False
         self._portal: BlockingPortal | None = None
         self._portal_owner: AbstractContextManager[BlockingPortal] | None = None
 
@@ -130,20 +142,35 @@ class OdaContext:
             resources = await stack.enter_async_context(OpenResources())
             stack.enter_context(default_resources.set(resources))
             opened = await stack.enter_async_context(open_services(settings, self.database))
-            self.services = replace(opened, session=LiveHistory(opened.session))
+            storage = UserStorage(self.database, settings.limits)
+            if settings.session_service == IN_MEMORY:
+                await storage.forget_sessions()
+            self.services = replace(
+                opened,
+                session=LiveHistory(CountedSessions(opened.session, storage)),
+                artifact=CountedArtifacts(opened.artifact, storage, bounded=False),
+                uploads=CountedArtifacts(opened.uploads, storage, bounded=True),
+            )
             self.mcp = await stack.enter_async_context(
-                McpConnections(self.configuration.current().mcp_servers, environ=os.environ)
+                McpConnections(
+                    self.configuration.current().mcp_servers,
+                    environ=os.environ,
+                    pins=settings.mcp_pins_path,
+                )
             )
             stack.enter_context(default_connections.set(self.mcp))
             self.models = Models(settings, current, self._clock)
             stack.enter_context(default_models.set(self.models))
             stack.push_async_callback(close_clients)
+            stack.push_async_callback(close_connections)
             self.workspaces = Workspaces(settings.workspace_root, settings.workspace, self._clock)
             stack.enter_context(default_workspaces.set(self.workspaces))
             await stack.enter_async_context(kept_swept(self.workspaces))
             self.sandboxes = await stack.enter_async_context(Sandboxes(settings, clock=self._clock))
             stack.enter_context(default_sandboxes.set(self.sandboxes))
-            self.definitions = Definitions(settings.agents_dir, current, self.mcp.toolset)
+            self.definitions = Definitions(
+                settings.agents_dir, current, self.mcp.toolset, self._prepare
+            )
             self.agents = OdaAgentManager(
                 self.definitions,
                 self.services,
@@ -153,11 +180,14 @@ class OdaContext:
                 self.mcp.release,
                 SqlToolLedger(self.database, self._clock, node_id),
             )
-            self.sessions = OdaSessionManager(self.agents, settings.session, self._clock)
+            self.sessions = OdaSessionManager(self.agents, settings.session, storage, self._clock)
             stack.push_async_callback(self.sessions.close)
+            self.days = DayBudgets(self.database, settings, self._clock)
             self.turns = InProcessEngine(
                 self.database,
+                self.days,
                 self.sessions,
+                storage,
                 settings,
                 self._clock,
                 node_id=node_id,
@@ -177,37 +207,59 @@ class OdaContext:
             stack, self._stack = self._stack, None
             await stack.aclose()
 
-    async def warm_up(self, agents: Sequence[str] | None = None) -> None:
-        """Load agents (all by default) and what their models need, so that no user waits for it.
+    async def warm_up(self, agents: Sequence[str] = ()) -> None:
+        """Check the models, and load agents, so that no user waits for it.
 
-        The sandbox is tested as well, in the background, if one of them has code run in it.
+        Other agents are loaded at their first use.
 
         Raises:
             AgentNotFoundError: there is no agent of a name that was given.
             ConfigurationError: a configured model has no key.
         """
-        names = self.definitions.names() if agents is None else agents
-        loaded = await asyncio.to_thread(lambda: [self.definitions.try_get(n) for n in names])
-        if any(isinstance(one, Definition) and needs_sandbox(one.tools) for one in loaded):
-            self.sandboxes.start()
-        with_litellm = self.models.need_litellm or any(
-            isinstance(one, Definition) and brings_litellm(one) for one in loaded
-        )
-        if with_litellm:
+        if self.models.need_litellm:
             await litellm_ready()
         if self.models.configured:
             await asyncio.to_thread(self.models.check_keys)
-        if agents is None:
-            await rehearse(with_litellm=with_litellm)
+            await asyncio.to_thread(prices)
+        for unknown in unknown_settings():
+            log.warning("unknown_setting", setting=unknown.name, remedy=unknown.remedy)
+        for name in agents:
+            with suppress(AgentLoadError):  # its first use says so
+                await self.definitions.load(name)
 
-    async def delete_session(self, session: OdaSession) -> None:
-        """Remove a conversation with all that belongs to it: its turns, files and workspaces.
+    async def _prepare(self, definition: Definition) -> None:
+        """Make ready what an agent needs beside itself; its sandbox is tested in the background."""
+        if needs_sandbox(definition.tools):
+            self.sandboxes.start()
+        if definition.brings_litellm:
+            await litellm_ready()
+        await asyncio.to_thread(self._warn_of_keys, definition)
+        if not self._has_rehearsed:
+            self._has_rehearsed = True
+            with_litellm = self.models.need_litellm or definition.brings_litellm
+            await asyncio.to_thread(asyncio.run, rehearse(with_litellm=with_litellm))
 
-        Cancel its turns first (`turns.cancel_all`).
+    def _warn_of_keys(self, definition: Definition) -> None:
+        for model in models_of(definition):
+            if error := missing_key(model, self.models):
+                log.warning("model_without_key", agent=definition.name, reason=str(error))
+
+    async def check_stores(self) -> None:
+        """Return if the database accepts writes and the sessions can be read.
 
         Raises:
-            SessionNotFoundError: it has been deleted meanwhile.
+            UnavailableError: a check has failed.
         """
+        await self.database.check()
+        await self.services.ping()
+
+    async def delete_session(self, session: OdaSession) -> None:
+        """Delete a session with its turns, files and workspaces, after cancelling its turns.
+
+        Raises:
+            SessionNotFoundError: it has been deleted in the meantime.
+        """
+        await self.turns.cancel_all(session)
         await self.sessions.delete(*session.key)
         runs = await self.turns.forget_session(session)
         await self.workspaces.delete(session.session_id, *runs)
@@ -260,3 +312,9 @@ class OdaContext:
         owner, self._portal_owner, self._portal = self._portal_owner, None, None
         if owner is not None:
             owner.__exit__(None, None, None)
+
+
+def context_without_database(settings: Settings) -> OdaContext:
+    """A context for a look at definitions; it works while the database does not."""
+    nowhere = {"database_url": NO_DATABASE, "session_service": IN_MEMORY}
+    return OdaContext(settings.model_copy(update=nowhere))

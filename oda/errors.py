@@ -1,43 +1,46 @@
-"""Every error that `oda` raises on purpose.
+"""Errors raised by `oda`.
 
     OdaError
     ├── ConfigurationError          a file, variable or definition is wrong; nothing was started
     │   └── AgentLoadError          an agent folder exists but cannot be loaded
     ├── InvalidRequestError         the caller's input is malformed
-    │   ├── MalformedError          it cannot even be read
+    │   ├── MalformedError          it cannot be parsed
     │   └── IdempotencyConflictError    an Idempotency-Key was used with another body
-    ├── UnauthenticatedError        nobody knows who asks
-    ├── ForbiddenError              who asks may not do this
+    ├── UnauthenticatedError        there is no valid credential
+    ├── ForbiddenError              the caller lacks the permission
     ├── NotFoundError
     │   ├── AgentNotFoundError
     │   ├── SessionNotFoundError
     │   ├── ArtifactNotFoundError
     │   └── TurnNotFoundError
-    ├── CursorExpiredError          what a page was to go on from is not there any more
+    ├── CursorExpiredError          the position a cursor refers to no longer exists
     ├── ConflictError               the input is fine, the current state does not allow it
     │   ├── SessionExistsError
     │   ├── SessionBusyError        a turn is running and the caller asked not to wait
-    │   ├── AgentStateError         a call that the agent's life cycle does not allow now
+    │   ├── AgentStateError         the call is not allowed in this phase of the agent's life cycle
     │   └── StaleStateError         the state changed since the caller read it
-    ├── CrashLoopError              a turn whose process died with it again and again
+    ├── CrashLoopError              a turn whose process has died repeatedly
     ├── OwnershipLostError          another node has taken a turn over
-    ├── WorkspaceError              what an agent or a client wants of a workspace is not allowed
-    │   ├── PathRefusedError        a path leads out of it, or to what is no plain file
+    ├── CancelRequestedError        a cancelled turn is about to begin
+    ├── WorkspaceError              an operation on a workspace is not allowed
+    │   ├── PathRefusedError        a path leads out of it, or not to a plain file
     │   └── QuotaExceededError      it is full, or a file is too large
-    ├── SandboxUnavailableError     there is no sandbox in which code may run
-    ├── ToolRefusedError            the policy bars a tool, or a person has said no
+    ├── SandboxUnavailableError     no sandbox for code is available
+    ├── InvalidArgumentsError       the arguments of a tool call cannot be stored
+    ├── ToolRefusedError            the policy bars a tool, or a person has refused it
     ├── OverloadedError             a bounded queue or cache is full; try again later
-    │   └── DailyLimitError         a user has used up what a day allows
-    ├── UnavailableError            a part that we depend on cannot be reached
+    │   └── DailyLimitError         a user has used up a daily limit
+    ├── StorageQuotaError           a user's storage quota is used up
+    ├── UnavailableError            a dependency cannot be reached
     ├── NoContentError              a run or a model has ended without an answer
-    ├── NotConfiguredError          what is asked for needs a setting that is not there
-    ├── IncompleteAnswerError       a model's stream ended without saying that it is complete
-    ├── CircuitOpenError            a model failed so often that it is left alone for a while
-    ├── ToolTimeoutError            a tool call took too long and was cut off
+    ├── NotConfiguredError          the request needs a setting that is missing
+    ├── IncompleteAnswerError       a model's stream ended without a finish reason
+    ├── CircuitOpenError            calls of a model are paused after repeated failures
+    ├── ToolTimeoutError            a tool call exceeded its time limit
     ├── LimitExceededError          a turn used up its model calls, time, tokens or money
     └── FatalToolError              raised by a tool to end the turn instead of answering the model
 
-`code` is stable and goes on the wire; `remedy` says what to do about it.
+`code` is stable and part of the API; `remedy` tells the caller what to do about the error.
 """
 
 from typing import ClassVar
@@ -77,7 +80,7 @@ class InvalidRequestError(OdaError):
 
 
 class MalformedError(InvalidRequestError):
-    """Raised when what came is not what can be read at all, such as JSON."""
+    """Raised when input cannot be parsed, e.g. as JSON."""
 
     code = "malformed"
 
@@ -179,6 +182,12 @@ class OwnershipLostError(OdaError):
     code = "ownership_lost"
 
 
+class CancelRequestedError(OdaError):
+    """Raised when a cancelled turn is about to start, or to make its first model call."""
+
+    code = "cancelled"
+
+
 class OverloadedError(OdaError):
     """Raised when a bounded queue is full."""
 
@@ -196,11 +205,23 @@ class DailyLimitError(OverloadedError):
     code = "daily_limit"
 
 
+class StorageQuotaError(OdaError):
+    """Raised when a user would exceed their storage quota; deleting data makes room."""
+
+    code = "storage_quota"
+
+
 class UnavailableError(OdaError):
     """Raised when a database or another part that we depend on cannot be reached."""
 
     code = "unavailable"
     retryable = True
+
+
+class StorageFullError(UnavailableError):
+    """Raised when a database has no space left for a write."""
+
+    code = "storage_full"
 
 
 class NoContentError(OdaError):
@@ -220,6 +241,13 @@ class IncompleteAnswerError(OdaError):
     """Raised when a model's stream ends without a finish reason."""
 
     code = "connection"
+    retryable = True
+
+
+class MalformedAnswerError(OdaError):
+    """Raised when a model's server sends a malformed answer."""
+
+    code = "malformed_output"
     retryable = True
 
 
@@ -254,7 +282,7 @@ class FatalToolError(OdaError):
 
 
 class WorkspaceError(OdaError):
-    """Raised when a workspace does not give what is asked of it; the message is for the model."""
+    """Raised when an operation on a workspace is not possible; the message is for the model."""
 
     code = "workspace_error"
 
@@ -266,7 +294,7 @@ class PathRefusedError(WorkspaceError):
 
 
 class QuotaExceededError(WorkspaceError):
-    """Raised when a workspace has no room for what is to be written, or a file is too large."""
+    """Raised when a workspace has no room for a write, or a file is too large."""
 
     code = "quota_exceeded"
 
@@ -275,6 +303,12 @@ class SandboxUnavailableError(OdaError):
     """Raised when no sandbox can be had; code is not run then."""
 
     code = "sandbox_unavailable"
+
+
+class InvalidArgumentsError(OdaError):
+    """Raised when a tool is called with arguments that cannot be stored as they are."""
+
+    code = "invalid_arguments"
 
 
 class ToolRefusedError(OdaError):

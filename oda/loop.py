@@ -1,4 +1,4 @@
-"""What belongs to an event loop: the loop of this thread, and values that hold in one loop only."""
+"""Event loops: the loop of this thread, and values that are local to one loop."""
 
 import asyncio
 from collections.abc import Iterator

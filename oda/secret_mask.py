@@ -31,7 +31,7 @@ class SecretMask:
 
     @contextmanager
     def during(self, *values: str) -> Iterator[None]:
-        """Mask these values in what is done here: what a request bears, for example."""
+        """Mask these values inside the block, e.g. those of a request."""
         forms = tuple(form for value in values for form in _forms(value))
         token = _passing.set((*_passing.get(), *forms))
         try:
@@ -49,7 +49,7 @@ class SecretMask:
 
 
 secrets = SecretMask()
-"""Of this process."""
+"""The mask of this process."""
 
 
 def _forms(value: str) -> set[str]:

@@ -1,7 +1,7 @@
 """Settings of a process: environment (`ODA_…`), `.env`, `config/oda.yaml`, in this order."""
 
 import os
-from ipaddress import ip_address
+from ipaddress import ip_address, ip_network
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 from urllib.parse import SplitResult, urlsplit
@@ -30,7 +30,7 @@ from oda.errors import ConfigurationError
 from oda.telemetry import LogFormat, LogLevel
 
 _UNION_TAGS = ("int", "float")
-"""What pydantic adds to the place of an error inside of `int | float`."""
+"""Location parts that pydantic adds for the members of `int | float`."""
 
 OnLimit = Literal["stop", "ask", "cheaper"]
 
@@ -52,7 +52,7 @@ def _none_is_a_name(value: object) -> object:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach a server bound to `host`."""
+    """Return whether a server bound to `host` is only reachable from this machine."""
     if host == "localhost":
         return True
     try:
@@ -75,7 +75,7 @@ class SessionSettings(Section):
     idle_timeout_s: Seconds = 1800.0
     """Live objects of a session unused for this long are dropped; nothing stored is."""
     max_live: Annotated[int, Field(ge=1)] = 1000
-    """Most sessions with live objects; the least recently used goes first."""
+    """Maximum number of sessions with live objects; the least recently used is dropped first."""
     max_queued: Annotated[int, Field(ge=1)] = 32
     """Most messages that wait in one session."""
 
@@ -92,8 +92,10 @@ class TurnSettings(Section):
     cost_usd: Annotated[float, Field(gt=0)] | None = None
     """Most US dollars of one turn, where prices are known."""
     on_limit: OnLimit = "stop"
-    """When calls, tokens or dollars are used up: `stop` ends the turn, `ask` waits for the user to
-    grant as much again, `cheaper` goes on with the cheaper model for as much again."""
+    """Policy when calls, tokens or dollars are used up: `stop` ends the turn, `ask` waits for the
+    user to grant the same amount again, `cheaper` continues with the cheaper model for the same
+    amount.
+    """
     cheaper_model: str | None = None
     """A configured name, or a raw one as in `ODA_MODEL`."""
     retention_days: Annotated[float, Field(gt=0)] = 30.0
@@ -101,9 +103,11 @@ class TurnSettings(Section):
     input_timeout_s: Seconds = 7 * 86400.0
     """How long a turn waits for a person before it fails."""
     grace_s: Annotated[float, Field(ge=0)] = 10.0
-    """How long running turns may go on when the server stops; the next start goes on with them."""
+    """Time for running turns to finish when the server stops; the next start resumes the rest."""
     lease_s: Seconds = 6.0
-    """A node that has not been heard of for so long is dead; others take over its turns."""
+    """Time without a sign of life after which a node counts as dead and others take over
+    its turns.
+    """
     max_recoveries: Annotated[int, Field(ge=1)] = 5
     """How many nodes a turn may outlive; one that keeps killing them fails."""
 
@@ -114,19 +118,27 @@ class ToolsSettings(Section):
     max_result_chars: Annotated[int, Field(ge=1000)] = 100_000
     """Most characters of a tool's result; a longer one is cut off and says so."""
     timeout_s: Seconds | None = 300.0
-    """Longest call of a tool; `none` for no limit but the turn's. A call that is cut off has an
-    unknown outcome; the turn goes on."""
+    """Time limit of a tool call; `none` for no limit but the turn's. A call that exceeds it has an
+    unknown outcome; the turn goes on.
+    """
 
 
 class DaySettings(Section):
-    """`ODA_DAY__…`: what one user may use up in a day (UTC), over all turns; none by default."""
+    """`ODA_DAY__…`: limits per user and day (UTC), over all nodes; unlimited by default.
+
+    Each model call is drawn from the day before it is made, in turns and in requests to an app's
+    own routes.
+    """
 
     model_calls: Annotated[int, Field(ge=1)] | None = None
     tokens: Annotated[int, Field(ge=1)] | None = None
     cost_usd: Annotated[float, Field(gt=0)] | None = None
     on_limit: OnLimit = "stop"
-    """When it is used up: `stop` refuses further turns until the next day, `ask` accepts them but
-    waits for the user's consent, `cheaper` runs them with `ODA_TURN__CHEAPER_MODEL`."""
+    """Policy when a limit is reached: `stop` refuses further turns until the next day and ends
+    running ones, `ask` waits for the user's consent, `cheaper` continues with
+    `ODA_TURN__CHEAPER_MODEL`. With `ask`, requests outside of turns are refused, since there is
+    nobody to ask.
+    """
 
 
 class BreakerSettings(Section):
@@ -164,9 +176,9 @@ class JwtSettings(Section):
     ] = ("RS256", "ES256")
     """Signatures that are accepted."""
     user_claim: str = "sub"
-    """Who the user is."""
+    """Claim that holds the user's id."""
     scope_claim: str = "scope"
-    """What the user may do: a list, or names between blanks."""
+    """Claim that holds the user's permissions: a list, or names separated by blanks."""
     admin_scope: str = "oda:admin"
     """The name in `scope_claim` that makes an admin."""
     leeway_s: Annotated[float, Field(ge=0, le=600)] = 30.0
@@ -183,10 +195,10 @@ class JwtSettings(Section):
 
 
 def _rate_storage(value: str) -> str:
-    """A place for the counts of rate limits.
+    """Check the storage URL of rate limits.
 
     Raises:
-        ValueError: it is none.
+        ValueError: the URL is invalid.
     """
     parts = urlsplit(value)
     is_redis = parts.scheme.removeprefix("async+") in ("redis", "rediss")
@@ -196,7 +208,7 @@ def _rate_storage(value: str) -> str:
 
 
 def _has_a_port(parts: SplitResult) -> bool:
-    """Whether the port is one, or left out."""
+    """Return whether the port of a URL is valid or missing."""
     try:
         return parts.port != 0
     except ValueError:
@@ -207,19 +219,42 @@ class LimitSettings(Section):
     """`ODA_LIMITS__…`: what one client may ask of the server."""
 
     body_bytes: Annotated[int, Field(ge=1024)] = 20 * 2**20
-    """Largest body of a request."""
+    """Maximum body size of requests that may contain files: messages, uploads, imports."""
+    small_body_bytes: Annotated[int, Field(ge=1024)] = 2**20
+    """Maximum body size of all other requests, and of a message without its files."""
+    json_values: Annotated[int, Field(ge=1000)] = 50_000
+    """Maximum number of values in a JSON body: numbers, texts, arrays, objects and so on."""
     json_depth: Annotated[int, Field(ge=8, le=500)] = 64
     """Most arrays and objects in one another in a JSON body."""
+    state_bytes: Annotated[int, Field(ge=1024)] = 2**20
+    """Maximum size of a session's state as changed by clients."""
+    user_storage_bytes: Annotated[int, Field(ge=1024)] = 2**30
+    """Storage quota of one user: messages with their files, states, and artifacts, including those
+    of agents; each counts 1 KiB extra. Beyond it, requests are answered with 413 `storage_quota`;
+    deleting data makes room. Workspaces have a separate quota.
+    """
+    user_sessions: Annotated[int, Field(ge=1)] = 10_000
+    """Maximum number of stored sessions of one user."""
     header_bytes: Annotated[int, Field(ge=1024)] = 32 * 2**10
     """Largest head of a request: path, names and values."""
     head_timeout_s: Seconds = 10.0
     """How long a client may take to send the head of a request."""
     body_timeout_s: Seconds = 30.0
     """How long a client may take to send a body."""
+    answer_stall_s: Seconds = 30.0
+    """Time after which a connection is closed if the client does not read the answer."""
+    connections: Annotated[int, Field(ge=10)] = 1000
+    """Maximum number of open connections, including WebSockets; further ones are answered
+    with 503.
+    """
     requests_per_minute: Annotated[int, Field(ge=1)] = 600
-    """Of one user, WebSockets counted once; not where nobody says who they are."""
+    """Maximum number of requests of one user, counting a WebSocket once; not limited on an open
+    server.
+    """
     failed_logins_per_minute: Annotated[int, Field(ge=1)] = 60
-    """From one address; more are not even looked at."""
+    """Maximum number of failed credentials per address; further ones are answered with 429. Valid
+    ones are always accepted.
+    """
     turns_at_once: Annotated[int, Field(ge=1)] = 32
     """Unfinished turns of one user."""
     sockets: Annotated[int, Field(ge=1)] = 20
@@ -227,19 +262,21 @@ class LimitSettings(Section):
     socket_message_bytes: Annotated[int, Field(ge=1024)] = 4 * 2**20
     """Largest message on a WebSocket."""
     socket_messages_per_minute: Annotated[int, Field(ge=1)] = 300
-    """Of one WebSocket."""
+    """Maximum number of messages per minute on one WebSocket."""
     socket_stall_s: Seconds = 30.0
     """How long a client may leave unread what is sent on its WebSocket."""
     storage: Annotated[str, AfterValidator(_rate_storage)] = "memory://"
-    """Where requests and failed logins are counted: `memory://` in each node, `redis://…` in all
-    together. While Redis is away they are not limited, and the log says so once a minute."""
+    """Storage of the counters of requests and failed logins: `memory://` counts per node,
+    `redis://…` over all nodes. While Redis is unavailable nothing is limited, which is logged once
+    a minute.
+    """
 
 
 SandboxName = Literal["auto", "bwrap", "landlock", "unsafe-subprocess", "none"]
 
 
 class WorkspaceSettings(Section):
-    """`ODA_WORKSPACE__…`: where agents work, and what their code may take."""
+    """`ODA_WORKSPACE__…`: workspaces of agents, and limits of their code."""
 
     root: Path | None = None
     """A directory for all runs; by default `workspaces` in the data directory."""
@@ -264,10 +301,10 @@ class WorkspaceSettings(Section):
 
 
 def _origin(value: str) -> str:
-    """An origin as browsers send it.
+    """Check that a value is an origin in the form that browsers send.
 
     Raises:
-        ValueError: it is none, or stands for several.
+        ValueError: it is not an origin, or matches several.
     """
     parts = urlsplit(value)
     if parts.scheme not in ("http", "https") or value != f"{parts.scheme}://{parts.netloc}":
@@ -280,6 +317,24 @@ def _origin(value: str) -> str:
 Names = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_listed)]
 Origins = Annotated[
     tuple[Annotated[str, AfterValidator(_origin)], ...], NoDecode, BeforeValidator(_listed)
+]
+
+
+def _network(value: str) -> str:
+    """Check and return an address or network.
+
+    Raises:
+        ValueError: it is neither.
+    """
+    try:
+        ip_network(value)
+    except ValueError as error:
+        raise ValueError(f"{value!r} is no address or network such as 10.0.0.0/8") from error
+    return value
+
+
+Proxies = Annotated[
+    tuple[Annotated[str, AfterValidator(_network)], ...], NoDecode, BeforeValidator(_listed)
 ]
 
 
@@ -313,9 +368,9 @@ class Settings(BaseSettings):
     """LiteLLM's or Gemini's name of the default model."""
     model_api_base: str | None = None
     model_api_key: SecretStr | None = None
-    """By default the provider's own variable."""
+    """API key of the model; by default that of the provider's own variable."""
     transcribe_model: str | None = None
-    """LiteLLM's name of a model that writes down what is said, such as `openai/whisper-1`."""
+    """LiteLLM's name of a transcription model, such as `openai/whisper-1`."""
     model_timeout_s: Seconds = 120.0
     """Limit of one model call, or of the wait for the next piece of a stream."""
 
@@ -328,8 +383,13 @@ class Settings(BaseSettings):
     breaker: BreakerSettings = BreakerSettings()
     workspace: WorkspaceSettings = WorkspaceSettings()
     sandbox: Annotated[SandboxName, BeforeValidator(_none_is_a_name)] = "auto"
-    """Where agents' code runs. `auto` takes the first of bubblewrap and Landlock that holds here,
-    and refuses where none does; `unsafe-subprocess` is no sandbox at all."""
+    """Sandbox for agents' code. `auto` uses the first of bubblewrap and Landlock that works on this
+    machine, and runs no code if neither does; `unsafe-subprocess` is no sandbox at all.
+    """
+    mcp_pins: Path | None = None
+    """File with the approved descriptions of MCP tools, pinned when first seen; by default
+    `mcp_pins.json` in the data directory. Several nodes must share the file or be given copies.
+    """
     jwt: JwtSettings = JwtSettings()
 
     host: str = "127.0.0.1"
@@ -337,7 +397,7 @@ class Settings(BaseSettings):
     port: Annotated[int, Field(ge=0, le=65535)] = 8000
     """0 takes a free one."""
     dev_ui: bool = True
-    """Whether ADK's dev UI is served; it never is on a public address."""
+    """Whether to serve ADK's dev UI; it is never served on a public address."""
     limits: LimitSettings = LimitSettings()
     allowed_hosts: Names = ()
     """Names of this server in `Host`, without ports, besides those of this machine; on a public
@@ -345,8 +405,15 @@ class Settings(BaseSettings):
     allowed_origins: Origins = ()
     """Pages of other origins that may call this server, each exactly, such as
     `https://app.example.com`."""
+    trusted_proxies: Proxies = ()
+    """Addresses and networks of proxies whose `X-Forwarded-For` and `X-Forwarded-Proto` are
+    trusted; the client is the right-most address that is not one of them. `Forwarded` is ignored: a
+    proxy that does not know it passes on what a client has made up.
+    """
     insecure: bool = False
-    """Listen on a public address although nobody has to prove who they are."""
+    """Serve everyone without authentication, on a public address and through a proxy on this
+    machine.
+    """
 
     tool_threads: Annotated[int, Field(ge=1, le=256)] = 16
     """Threads for tools that are not `async`."""
@@ -386,6 +453,11 @@ class Settings(BaseSettings):
     def workspace_root(self) -> Path:
         """The directory of all workspaces, with the default filled in."""
         return (self.workspace.root or self.data_dir / "workspaces").resolve()
+
+    @property
+    def mcp_pins_path(self) -> Path:
+        """The file of pinned MCP tools, with the default filled in."""
+        return (self.mcp_pins or self.data_dir / "mcp_pins.json").resolve()
 
     @property
     def resolved_database_url(self) -> str:

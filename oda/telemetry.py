@@ -1,11 +1,12 @@
 """Logs and traces: their set-up and our names."""
 
 import logging
+import random
 import sys
 import uuid
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from typing import Literal
 
@@ -93,18 +94,38 @@ _request_trace_id: ContextVar[str | None] = ContextVar("oda_trace_id", default=N
 
 @contextmanager
 def bound_trace_id(trace_id: str) -> Iterator[None]:
-    """Let logs and turns of what is done here bear this id."""
+    """Attach a trace id to the logs, turns and OpenTelemetry spans of the block.
+
+    Args:
+        trace_id: 32 hex digits.
+    """
     token = _request_trace_id.set(trace_id)
     try:
-        with structlog.contextvars.bound_contextvars(trace_id=trace_id):
+        with structlog.contextvars.bound_contextvars(trace_id=trace_id), _spans_in(trace_id):
             yield
     finally:
         _request_trace_id.reset(token)
 
 
-def current_trace_id() -> str:
-    """32 hex digits: of the running OpenTelemetry trace, else of the request, else new."""
+def _spans_in(trace_id: str) -> AbstractContextManager[object]:
+    """Make spans that begin in the block part of a trace, unless the current span already is."""
+    if running_trace_id() == trace_id:
+        return nullcontext()
+    parent = trace.SpanContext(
+        int(trace_id, 16),
+        random.getrandbits(64) or 1,
+        is_remote=True,
+        trace_flags=trace.TraceFlags(trace.TraceFlags.SAMPLED),
+    )
+    return trace.use_span(trace.NonRecordingSpan(parent))
+
+
+def running_trace_id() -> str | None:
+    """Return the id of the current OpenTelemetry trace, as 32 hex digits."""
     context = trace.get_current_span().get_span_context()
-    if context.is_valid:
-        return f"{context.trace_id:032x}"
-    return _request_trace_id.get() or uuid.uuid4().hex
+    return f"{context.trace_id:032x}" if context.is_valid else None
+
+
+def current_trace_id() -> str:
+    """Return the trace id of the request or turn, of OpenTelemetry, or a new one: 32 hex digits."""
+    return _request_trace_id.get() or running_trace_id() or uuid.uuid4().hex

@@ -1,4 +1,4 @@
-"""What the assistant can do by itself."""
+"""The assistant's own tools."""
 
 from datetime import datetime
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError

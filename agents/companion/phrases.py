@@ -14,12 +14,12 @@ _LEAD_IN = re.compile(
     r"|老师|小伴(?=.))+",
     re.IGNORECASE,
 )
-"""What children say before they say something."""
+"""Fillers and forms of address at the beginning of a message."""
 
 
 @dataclass(frozen=True)
 class Phrase:
-    """What a message is about, and what it names."""
+    """The meaning of a message, and the names in it."""
 
     topic: str
     slots: Mapping[str, str]

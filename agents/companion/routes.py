@@ -1,6 +1,5 @@
 """The agent's HTTP routes: its messages, its steps, and the schedule that parents set."""
 
-from datetime import date
 from typing import Annotated
 
 from fastapi import APIRouter, Query
@@ -11,29 +10,29 @@ from oda.orchestration.state import user_time_zone
 from oda.server import Conversations, orchestrator_routes
 
 from .agent import root_agent
-from .learning.records import Schedule, ScheduleItem
+from .learning.records import MOST_SCHEDULED, Day, Schedule, ScheduleItem
 from .learning.store import learning
 from .rules import rules
 
 _schedule = APIRouter(prefix="/api/companion", tags=["companion"])
 _clock = SystemClock()
 
-OfDay = Annotated[date | None, Query(description="By default today, where the child lives")]
+OfDay = Annotated[Day | None, Query(description="By default today, where the child lives")]
 
 
 class ScheduleBody(BaseModel):
-    """What is to be done on a day."""
+    """The tasks of a day."""
 
     model_config = ConfigDict(extra="forbid")
 
-    day: date | None = None
-    """By default today, where the child lives."""
-    items: Annotated[list[ScheduleItem], Field(max_length=50)]
+    day: Day | None = None
+    """By default today, in the child's time zone."""
+    items: Annotated[list[ScheduleItem], Field(max_length=MOST_SCHEDULED)]
 
 
 @_schedule.get("/schedule")
-async def read_schedule(conversations: Conversations, day: OfDay = None) -> Schedule:
-    """What the calling user is to do on a day."""
+async def get_schedule(conversations: Conversations, day: OfDay = None) -> Schedule:
+    """The tasks of the calling user on a day."""
     zone = user_time_zone(await conversations.user_state(), rules())
     today = utc(_clock).astimezone(zone).date()
     return await learning.schedule(conversations.user_id, day or today)

@@ -1,4 +1,4 @@
-"""What the companion understands by words alone, and the step `classify-intent`."""
+"""Understanding of messages by words alone, and the step `classify-intent`."""
 
 import re
 from collections.abc import Sequence
@@ -33,7 +33,10 @@ def _guesses() -> OrchestrationRules:
 
 
 def agreement_in(message: str) -> Answer:
-    """What all clauses of a message say that say anything; unclear where they contradict."""
+    """Return the answer on which all meaningful clauses agree.
+
+    Unclear if they contradict each other.
+    """
     clauses = (message, *_CLAUSE_END.split(message))
     answers = {answer_in(clause, rules()) for clause in clauses} - {"unclear"}
     return answers.pop() if len(answers) == 1 else "unclear"

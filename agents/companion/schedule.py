@@ -1,21 +1,20 @@
-"""What a child is to do today, and the step `learning-schedule` that looks it up."""
+"""A child's tasks for today, and the step `learning-schedule` that looks them up."""
 
 from collections.abc import Mapping, Sequence
-from datetime import date
 from typing import Annotated
 
 from pydantic import BaseModel, BeforeValidator, JsonValue, ValidationError
 
 from oda.orchestration import StepContext, step
 
-from .learning.records import Schedule, ScheduleItem
+from .learning.records import MOST_SCHEDULED, Day, Schedule, ScheduleItem
 from .learning.store import learning
 
 
 class ScheduleRequest(BaseModel):
     """A day; by default today."""
 
-    day: date | None = None
+    day: Day | None = None
 
 
 @step("learning-schedule", timeout_s=10.0)
@@ -28,9 +27,9 @@ async def learning_schedule(request: ScheduleRequest, context: StepContext) -> S
 
 
 def _items(value: object) -> list[ScheduleItem]:
-    """The items of a list, or of an object that has one; what is none is left out."""
+    """Return the first `MOST_SCHEDULED` valid items of a list; invalid ones are left out."""
     listed = value if isinstance(value, Sequence) and not isinstance(value, str) else ()
-    return [item for one in listed if (item := _item(one)) is not None]
+    return [item for one in listed[:MOST_SCHEDULED] if (item := _item(one)) is not None]
 
 
 def _item(value: object) -> ScheduleItem | None:
@@ -49,7 +48,7 @@ def _item(value: object) -> ScheduleItem | None:
 
 
 class Today(BaseModel):
-    """What is to be done today, as a session carries it from scene to scene."""
+    """The tasks of today, as a session carries them from scene to scene."""
 
     items: Annotated[list[ScheduleItem], BeforeValidator(_items)] = []
     passed: list[str] = []
@@ -57,7 +56,7 @@ class Today(BaseModel):
 
     @classmethod
     def of(cls, carried: JsonValue) -> "Today":
-        """The schedule in a request or in a session, whatever stands there."""
+        """Return the schedule from a request or a session, tolerating any value."""
         try:
             return cls.model_validate(
                 carried if isinstance(carried, Mapping) else {"items": carried}
@@ -67,7 +66,7 @@ class Today(BaseModel):
 
     @property
     def to_recite(self) -> list[ScheduleItem]:
-        """What is to be recited and has not been yet."""
+        """The texts that remain to be recited."""
         return [
             item for item in self.items if item.kind == "recite" and item.title not in self.passed
         ]

@@ -1,7 +1,7 @@
-"""What the model is told of the moment: the resume in outline, what is unfinished, the language.
+"""The context given to the model: an outline of the resume, unfinished business, the language.
 
-It stands in front of the person's latest words, so that all before it, the instruction and the
-tools first, stays the same from call to call and can be cached.
+It is placed before the person's latest words, so that everything before it, beginning with the
+instruction and the tools, stays the same from call to call and can be cached.
 """
 
 import json

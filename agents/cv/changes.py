@@ -1,7 +1,7 @@
-"""What has changed between two versions of a resume, in words. Pure.
+"""Descriptions of the changes between two versions of a resume. Pure.
 
-The words stand at the end of a model's reply. They are made from the documents, so they say what
-has happened, whatever the model says.
+They are added at the end of a model's reply. They are derived from the documents, so they are
+correct whatever the model says.
 """
 
 import re
@@ -34,7 +34,7 @@ def changes(before: Resume, after: Resume, language: Language) -> str:
 
 
 def without_changes(text: str) -> str:
-    """Return a reply without the list of changes at its end, whoever has written it."""
+    """Return a reply without the list of changes at its end, which the model may have imitated."""
     headers = "|".join(re.escape(phrase("changes", language)) for language in ("zh", "en"))
     return re.sub(rf"(?ms)^\s*(?:{headers})\s*$.*\Z", "", text).rstrip()
 

@@ -1,9 +1,8 @@
-"""What is done around each tool call, so that nothing is invented and nothing is lost.
+"""Checks and bookkeeping around each tool call.
 
-Before an edit of the model: facts of hard kinds that nobody has given refuse it
-(`mcp_tools.resume.facts`).
-After a success: what is pending changes with the edit, in the event that carries its result, so
-that neither can be stored without the other.
+Before an edit of the model: facts of hard kinds that were never given cause a refusal
+(`mcp_tools.resume.facts`). After a success: the pending state changes with the edit, in the event
+that carries its result, so that neither can be stored without the other.
 """
 
 import asyncio
@@ -32,7 +31,7 @@ from mcp_tools.resume.facts import Known, unsaid_by
 
 from .dialogue.pending import Pending, PendingEntry
 from .dialogue.phrases import joined, phrase
-from .memory import Memory, Turn
+from .memory import Memory, current_turn
 
 Answer = dict[str, Any]
 
@@ -46,7 +45,7 @@ async def nothing_invented(
 ) -> Answer | None:
     """Refuse an edit of the model that states what neither the person nor the resume has said."""
     memory = Memory(tool_context.state)
-    turn = _turn(memory, tool_context)
+    turn = current_turn(tool_context)
     if turn is None or turn.layer != "llm" or tool.name == "CVReader":
         return None
     before = turn.before if turn.before is not None else memory.resume.to_json()
@@ -68,7 +67,7 @@ async def pending_with_its_edit(
 ) -> None:
     """After a call: commit what it has left pending, if it has succeeded."""
     memory = Memory(tool_context.state)
-    turn = _turn(memory, tool_context)
+    turn = current_turn(tool_context)
     if turn is None or not isinstance(tool_response, Mapping) or not tool_response.get("success"):
         return
     if turn.layer == "rules" and turn.left is not None and not turn.results:
@@ -81,13 +80,8 @@ async def pending_with_its_edit(
 
 
 def _unsaid(memory: Memory, context: ToolContext, args: Mapping[str, Any]) -> list[str]:
-    """The facts that an edit would write down and nobody has given."""
+    """Return the facts in an edit that were never given."""
     return unsaid_by(_operations(memory, args), _known(memory, context))
-
-
-def _turn(memory: Memory, context: ToolContext) -> Turn | None:
-    turn = memory.turn
-    return turn if turn and turn.invocation_id == context.invocation_id else None
 
 
 @dataclass
@@ -100,7 +94,7 @@ class _Draft:
 
 
 def _operations(memory: Memory, args: Mapping[str, Any]) -> list[Operation]:
-    """What an edit would change; nothing when it cannot be made, as the tool will say."""
+    """Return the changes of an edit; empty if it cannot be made, which the tool will report."""
     draft = _Draft(memory.resume, memory.language)
     desk = ResumeDesk(draft)
     desk.edit(str(args.get("path", "")), args.get("action", "update"), args.get("value"))
@@ -130,7 +124,7 @@ def _said_now(context: ToolContext) -> Iterator[str]:
 
 
 def _texts_of_edits(memory: Memory) -> Iterator[str]:
-    """What the resume held before: a person may want it back."""
+    """Yield earlier texts of the resume, which a person may want back."""
     for edit in memory.history:
         for operation in (*edit["patch"], *edit["inverse"]):
             yield from texts_in(operation.get("value"))

@@ -1,17 +1,18 @@
-"""What the agent keeps in the ADK session state; the only place that knows the keys.
+"""The agent's data in the ADK session state; the only module that uses its keys.
 
-resume       the JSON Resume document, the one source of truth
-cv_history   edits that can be undone (see `edits`)
-cv_pending   what the conversation has not finished
-cv_focus     what the conversation is about: the place that was touched last
-cv_turn      what the last message led to, for whoever shows it (see `Turn`)
-cv_expected_version
+resume       the JSON Resume document, the one source of truth cv_history   edits that can be undone
+(see `edits`) cv_pending   unfinished business of the conversation cv_focus     topic of the
+conversation: the place that was touched last cv_turn      outcome of the last message, for display
+(see `Turn`) cv_expected_version
              the version that the sender of a message has seen, until the message is read
 """
 
+from collections.abc import Iterable
 from datetime import date
 from typing import Literal
 
+from google.adk.agents.callback_context import CallbackContext
+from google.adk.events import Event
 from pydantic import BaseModel, ConfigDict, JsonValue, TypeAdapter, computed_field
 
 from mcp_tools.resume import (
@@ -44,16 +45,19 @@ ReplyType = Literal["text", "tool_call", "tool_result", "clarify", "error"]
 
 
 class Turn(BaseModel):
-    """What a message led to; `calls` are planned, `results` those that have been answered.
+    """State of the conversation after a message.
 
-    `left` is what is pending once the first call has succeeded, if that is something else than now,
-    and `question` what is to be asked then.
-    `before` is the resume before the model's first edit, until the model has replied.
+    `calls` are the planned tool calls, `results` the results of those that have been answered.
+    `left` is what is pending once the first call has succeeded, if that differs from what is
+    pending now; `question` is what to ask then. `before` is the resume before the model's first
+    edit, kept until the model has replied.
+
+    The turn's id is not stored: it follows from the events that wrote this value (`turn_in`), so
+    the same conversation always leaves the same state.
     """
 
     model_config = ConfigDict(frozen=True)
 
-    invocation_id: str
     language: Language
     layer: Layer
     type: ReplyType
@@ -91,6 +95,25 @@ class Turn(BaseModel):
         return self.results[-1] if self.results else None
 
 
+def turn_in(events: Iterable[Event], invocation_id: str) -> Turn | None:
+    """Return the latest `Turn` that an invocation wrote, or None.
+
+    Args:
+        events: The events of the session, newest first.
+    """
+    for event in events:
+        if event.invocation_id == invocation_id and TURN_KEY in event.actions.state_delta:
+            return Turn.model_validate(event.actions.state_delta[TURN_KEY])
+    return None
+
+
+def current_turn(context: CallbackContext) -> Turn | None:
+    """Return the turn that is being answered; None until the rules have processed its message."""
+    if TURN_KEY in context.actions.state_delta:  # not in an event yet
+        return Turn.model_validate(context.actions.state_delta[TURN_KEY])
+    return turn_in(reversed(context.session.events), context.invocation_id)
+
+
 class Memory:
     """Typed access to the session state of one conversation."""
 
@@ -99,10 +122,10 @@ class Memory:
 
     @property
     def resume(self) -> Resume:
-        """The resume; empty when there is none.
+        """The resume; empty if there is none.
 
         Raises:
-            InvalidDocumentError: what is stored is no resume.
+            InvalidDocumentError: the stored value is not a resume.
         """
         stored = self._state.get(RESUME_KEY)
         return load_resume(stored if isinstance(stored, dict) else None)
@@ -138,7 +161,7 @@ class Memory:
 
     @property
     def pending(self) -> tuple[Pending, ...]:
-        """What has not been finished; the last one is asked for."""
+        """The unfinished business; the last one is asked for."""
         return load_pending(self._state.get(PENDING_KEY))
 
     @pending.setter
@@ -147,7 +170,7 @@ class Memory:
 
     @property
     def focus(self) -> Focus | None:
-        """What the conversation is about."""
+        """The topic of the conversation."""
         return _FOCUS.validate_python(self._state.get(FOCUS_KEY))
 
     @focus.setter
@@ -172,7 +195,7 @@ class Memory:
 
     @property
     def turn(self) -> Turn | None:
-        """What the last message led to."""
+        """The outcome of the last message."""
         stored = self._state.get(TURN_KEY)
         return Turn.model_validate(stored) if stored else None
 

@@ -1,5 +1,7 @@
 """A turn that the model answers: what it is sent, and how its reply ends."""
 
+import asyncio
+
 from google.adk.agents.callback_context import CallbackContext
 from google.adk.models.llm_request import LlmRequest
 from google.adk.models.llm_response import LlmResponse
@@ -8,7 +10,7 @@ from mcp_tools.resume import load_resume
 
 from .briefing import briefed, briefing
 from .changes import changes, without_changes
-from .memory import Memory, ReplyType, Turn
+from .memory import Memory, ReplyType, Turn, current_turn
 from .settings import cv_settings
 from .window import fitted
 
@@ -17,16 +19,16 @@ async def prepare_request(callback_context: CallbackContext, llm_request: LlmReq
     """Before the model: cut the conversation to its window and tell what the moment is."""
     memory = Memory(callback_context.state)
     contents = fitted(llm_request.contents, cv_settings().window)
-    told = briefing(memory.resume, memory.pending, memory.language)
+    told = await asyncio.to_thread(_briefing, memory)
     llm_request.contents = briefed(contents, told)
 
 
 async def one_edit_at_a_time(
     callback_context: CallbackContext, llm_response: LlmResponse
 ) -> LlmResponse | None:
-    """Keep only the first of several parallel edits; the model sees its result and goes on.
+    """Keep only the first of several parallel edits; the model sees its result and continues.
 
-    ADK merges the state changes of parallel calls key by key, which would bring back what one of
+    ADK merges the state changes of parallel calls key by key, which would restore parts that one of
     them has deleted.
     """
     parts = (llm_response.content.parts if llm_response.content else None) or []
@@ -44,18 +46,21 @@ async def finish_reply(
 ) -> LlmResponse | None:
     """Put what has changed in the turn under the model's reply, and close the turn's record."""
     memory = Memory(callback_context.state)
-    turn = memory.turn
-    ours = turn and turn.layer == "llm" and turn.invocation_id == callback_context.invocation_id
-    if turn is None or not ours or not _is_reply(llm_response):
+    turn = current_turn(callback_context)
+    if turn is None or turn.layer != "llm" or not _is_reply(llm_response):
         return None
-    changed = _changed(memory, turn)
+    changed = await asyncio.to_thread(_changed, memory, turn)
     kind = _kind(turn, changed=bool(changed))
     memory.turn = turn.model_copy(update={"before": None, "type": kind})
     return _ending_with(llm_response, changed)
 
 
+def _briefing(memory: Memory) -> str:
+    return briefing(memory.resume, memory.pending, memory.language)
+
+
 def _kind(turn: Turn, *, changed: bool) -> ReplyType:
-    """What the reply is: a question after a refusal by the guard, else what came of the tools."""
+    """Return the kind of the reply: a question after a refusal by the guard, else as the tools."""
     if changed:
         return "tool_result"
     if turn.type == "clarify" or turn.tool_result is None:

@@ -19,8 +19,8 @@ def routes() -> APIRouter:
 
 
 def _named(route: APIRoute) -> str:
-    return f"cv_{route.name}"
+    return route.name
 
 
 def _named_again(route: APIRoute) -> str:
-    return f"cv_{route.name}_alias"
+    return f"{route.name}_alias"

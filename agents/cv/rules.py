@@ -4,6 +4,7 @@ A message that rules settle leads to the same events as one that a model settles
 their responses, and a final text. The model is asked only when `decide` defers to it.
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime
 from typing import get_args
@@ -24,7 +25,7 @@ from .dialogue.plan import after
 from .dialogue.reporting import ToolResult, report
 from .dialogue.understanding.message import language_of
 from .dialogue.understanding.recognition import Recognition
-from .memory import Memory, ReplyType, Turn
+from .memory import Memory, ReplyType, Turn, current_turn
 
 ModelCallback = Callable[[CallbackContext, LlmRequest], Awaitable[LlmResponse | None]]
 
@@ -37,29 +38,29 @@ def rules_before_model(*, model_available: Callable[[], bool]) -> ModelCallback:
         callback_context: CallbackContext, llm_request: LlmRequest
     ) -> LlmResponse | None:
         memory = Memory(callback_context.state)
-        turn = memory.turn
+        turn = current_turn(callback_context)
         results = _latest_results(llm_request)
-        if turn and results and turn.invocation_id == callback_context.invocation_id:
-            return _continued(memory, turn, results)
+        if turn and results:
+            return await asyncio.to_thread(_continued, memory, turn, results)
         text = _message(callback_context, llm_request)
-        return _started(memory, text, callback_context.invocation_id, model_available)
+        # Which models there are is known on the event loop only.
+        has_model = model_available()
+        return await asyncio.to_thread(_started, memory, text, has_model)
 
     return rules
 
 
-def _started(
-    memory: Memory, text: str, invocation_id: str, model_available: Callable[[], bool]
-) -> LlmResponse | None:
+def _started(memory: Memory, text: str, has_model: bool) -> LlmResponse | None:
     try:
         situation = memory.situation(datetime.now(tz=UTC).date())
     except ResumeError as error:
         language = language_of(text) or memory.language
         said = Recognition(language=language)
-        failed = _turn(Outcome(Defer("unknown"), said, memory.pending, language), invocation_id)
+        failed = _turn(Outcome(Defer("unknown"), said, memory.pending, language))
         memory.turn = failed.model_copy(update={"type": "error"})
         return _text(error.message(language))
     outcome = decide(text, situation)
-    turn = _turn(outcome, invocation_id)
+    turn = _turn(outcome)
     decision = outcome.decision
     if isinstance(decision, Act):
         left = outcome.pending if outcome.pending != situation.pending else None
@@ -68,7 +69,7 @@ def _started(
         return _call(decision.calls[0])
     memory.pending = outcome.pending
     if isinstance(decision, Defer):
-        if model_available():
+        if has_model:
             memory.turn = turn.model_copy(update={"layer": "llm"})
             return None
         kind = "clarify" if decision.reason == "unknown" else "text"
@@ -101,11 +102,10 @@ def _continued(
     return _text(f"{said}\n{left}" if left else said)
 
 
-def _turn(outcome: Outcome, invocation_id: str) -> Turn:
+def _turn(outcome: Outcome) -> Turn:
     said, decision = outcome.recognition, outcome.decision
     kinds: dict[type, ReplyType] = {Act: "tool_call", Ask: "clarify"}
     turn = Turn(
-        invocation_id=invocation_id,
         language=outcome.language,
         layer="rules",
         type=kinds.get(type(decision), "text"),

@@ -38,7 +38,7 @@ class CvSettings(BaseSettings):
 
     @property
     def window(self) -> Window:
-        """What the model is sent."""
+        """The part of the conversation that is sent to the model."""
         return Window(self.window_messages, self.window_tokens, self.summary_chars)
 
 

@@ -1,8 +1,8 @@
-"""The running summary of what has fallen out of the model's window, by ADK's compaction.
+"""Running summary of the messages that have left the model's window, by ADK's compaction.
 
-It is made after a turn, so that nobody waits for it: by the model when the model has answered the
-turn, else without one. So sessions that rules alone answer never call a model, and what is loaded
-for a turn never reaches far back.
+It is made after a turn, so that no answer is delayed: by the model if the model has answered the
+turn, else without one. So sessions answered by rules alone never call a model, and the history
+loaded for a turn stays short.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ from google.adk.models.base_llm import BaseLlm
 from google.adk.plugins.base_plugin import BasePlugin
 from google.genai.types import Content, GenerateContentResponseUsageMetadata, Part
 
-from .memory import Layer, Memory
+from .memory import Layer, turn_in
 from .settings import CvSettings
 from .window import SUMMARY_MARK, digest, summary_of
 
@@ -35,7 +35,7 @@ them, and add none. Leave out what the resume itself holds.
 {{conversation_history}}"""
 
 _answered_by: ContextVar[Layer] = ContextVar("cv_turn_answered_by", default="none")
-"""What has answered the turn that has just ended."""
+"""The layer that has answered the turn that has just ended."""
 
 
 class TurnEnds(BasePlugin):
@@ -46,19 +46,18 @@ class TurnEnds(BasePlugin):
         self._window_messages = window_messages
 
     async def before_run_callback(self, *, invocation_context: InvocationContext) -> None:
-        """Nobody shall wait for a summary before an answer."""
+        """Prevent a summary before the answer."""
         invocation_context.events_compaction_config = None
 
     async def after_run_callback(self, *, invocation_context: InvocationContext) -> None:
-        """Tell what has answered the turn, and how many messages have fallen out by now.
+        """Record which layer answered, and how many messages have left the window.
 
-        The number stands where ADK looks for the tokens of the latest prompt: in an event, which is
-        only in the loaded session and never stored.
+        The number is placed where ADK expects the token count of the latest prompt: in an event
+        that exists only in the loaded session and is never stored.
         """
         session, invocation_id = invocation_context.session, invocation_context.invocation_id
-        turn = Memory(session.state).turn
-        ours = turn and turn.invocation_id == invocation_id
-        _answered_by.set(turn.layer if turn and ours else "none")
+        turn = turn_in(reversed(session.events), invocation_id)
+        _answered_by.set(turn.layer if turn else "none")
         fallen = max(0, _since_summary(session.events) - self._window_messages)
         counted = GenerateContentResponseUsageMetadata(prompt_token_count=fallen)
         session.events.append(

@@ -1,10 +1,11 @@
-"""The tools of the agent: they read and write the resume in the session state.
+"""The agent's tools, which read and write the resume in the session state.
 
-What they do and say is `ResumeDesk`'s, which the MCP server shares. An edit commits with the event
-that carries its result, so a call that is repeated because its result was lost has not happened
-before: the tools are idempotent.
+`ResumeDesk` implements them; the MCP server shares it. An edit is committed with the event that
+carries its result, so a call that is repeated because its result was lost has had no effect yet:
+the tools are idempotent. They run in threads because a large resume takes a while to process.
 """
 
+import asyncio
 from typing import Any, Literal
 
 from google.adk.tools.tool_context import ToolContext
@@ -18,7 +19,7 @@ from .memory import Memory
 @idempotent
 @described_by(ResumeDesk.read)
 async def CVReader(path: str, tool_context: ToolContext) -> dict[str, Any]:
-    return ResumeDesk(Memory(tool_context.state)).read(path)
+    return await asyncio.to_thread(ResumeDesk(Memory(tool_context.state)).read, path)
 
 
 @idempotent
@@ -29,10 +30,11 @@ async def CVEditor(
     tool_context: ToolContext,
     value: str | int | float | bool | list[Any] | dict[str, Any] | None = None,
 ) -> dict[str, Any]:
-    return ResumeDesk(Memory(tool_context.state)).edit(path, action, value)
+    desk = ResumeDesk(Memory(tool_context.state))
+    return await asyncio.to_thread(desk.edit, path, action, value)
 
 
 @idempotent
 @described_by(ResumeDesk.undo)
 async def CVUndo(tool_context: ToolContext) -> dict[str, Any]:
-    return ResumeDesk(Memory(tool_context.state)).undo()
+    return await asyncio.to_thread(ResumeDesk(Memory(tool_context.state)).undo)

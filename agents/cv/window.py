@@ -26,11 +26,11 @@ class Window:
 
 
 def fitted(contents: Sequence[Content], window: Window) -> list[Content]:
-    """Return what of a conversation fits: a summary of what does not, then whole turns.
+    """Return the part of a conversation that fits: a summary of the rest, then whole turns.
 
-    The current turn, which begins with the last words of the person, and the summary are always
-    kept. Calls stay with their results, as turns are never divided. What has fallen out since the
-    summary was made is told in short.
+    The current turn, which begins with the person's last message, and the summary are always kept.
+    Turns are never divided, so calls stay with their results. Messages that have left the window
+    since the summary was made are added in short form.
     """
     summary, turns = _summary_and_turns(contents)
     kept = _latest(turns, window, tokens_of(summary))
@@ -49,9 +49,10 @@ def current_turn(contents: Sequence[Content]) -> int:
 
 
 def digest(contents: Iterable[Content], *, summary: str, longest: int) -> str:
-    """Return a summary that no model has made: an earlier one, then what was said, in short.
+    """Return a summary made without a model: the earlier one, then the messages in short form.
 
-    At most `longest` characters and the mark; the oldest goes first. "" when nothing was said.
+    The result has at most `longest` characters plus the mark; the oldest text is dropped first. It
+    is "" if there are no messages.
     """
     lines = [line for content in contents for line in _lines(content)]
     earlier = summary.removeprefix(SUMMARY_MARK).strip().splitlines()
@@ -66,7 +67,7 @@ def digest(contents: Iterable[Content], *, summary: str, longest: int) -> str:
 
 
 def summary_of(content: Content) -> str | None:
-    """Return the text of a running summary, or None when a content is none."""
+    """Return the text of a running summary, or None if the content is not a summary."""
     text = _text(content)
     return text if content.role == "model" and text.startswith(SUMMARY_MARK) else None
 
@@ -119,7 +120,7 @@ def _part_tokens(part: Part) -> int:
 
 
 def _lines(content: Content) -> list[str]:
-    """Put a message in one short line; calls are told by the reply that follows them."""
+    """Return a message as one short line; calls are left out, since the reply describes them."""
     text = " ".join(_text(content).split())
     if not text:
         return []

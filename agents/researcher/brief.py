@@ -1,4 +1,4 @@
-"""What a run is about: read from its message once, and known to all of its nodes."""
+"""The brief of a run: read from its message once, and available to all of its nodes."""
 
 from collections.abc import Sequence
 from datetime import UTC, date, datetime
@@ -34,7 +34,7 @@ class Brief(BaseModel):
     prompt: str
     options: dict[str, OptionValue] = {}
     files: tuple[str, ...] = ()
-    """What came with the message, by the paths in the workspace."""
+    """Files that came with the message, as paths in the workspace."""
     day: date
     """On which it was asked, UTC."""
 
@@ -48,7 +48,7 @@ class Brief(BaseModel):
         return {_STATE_KEY: self.model_dump(mode="json")}
 
     def text_for(self, template: Template, *, search_results: str = "") -> str:
-        """What the model is told."""
+        """Return the prompt for the model."""
         return template.prompt_for(
             self.prompt,
             options=self.options,
@@ -89,10 +89,10 @@ async def read_brief(context: Context, workspace: Workspace) -> Brief:
 
 
 def check(asked: ArticleRequest) -> None:
-    """Whether a request can be met, before it is sent.
+    """Check that a request can be fulfilled, before it is submitted.
 
     Raises:
-        InvalidRequestError: no template is made of this.
+        InvalidRequestError: the template does not accept the request.
     """
     template = templates().get(asked.template)
     template.checked_options(asked.options)

@@ -1,4 +1,4 @@
-"""What is done with a message that names no template: the researcher talks, and works."""
+"""Handling of messages without a template: the researcher converses and works freely."""
 
 from .template import Localized, Template
 

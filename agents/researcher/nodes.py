@@ -42,7 +42,7 @@ _QUERY_WORDS = 40
 
 
 async def open_workspace(context: Context) -> Workspace:
-    """That of the run; whoever opens it closes it."""
+    """Open the workspace of the run; the caller must close it."""
     return await current_workspaces().open(context.session.id, context.invocation_id)
 
 
@@ -70,10 +70,10 @@ async def prepare(ctx: Context) -> Event:
 
 
 async def search(ctx: Context) -> str:
-    """Search once for what the request says; gives what the model is told.
+    """Search once for the request's prompt; return the results as text for the model.
 
     Raises:
-        NotConfiguredError: no search provider is set up.
+        NotConfiguredError: no search provider is configured.
         UnavailableError: the provider does not answer.
     """
     brief = Brief.of(ctx.state)

@@ -1,4 +1,4 @@
-"""What can be chosen of a template: names with types, limits and defaults."""
+"""Options of a template: names with types, limits and defaults."""
 
 from typing import Annotated, Literal, Self, assert_never
 
@@ -24,10 +24,10 @@ class Option(Record):
     description: Text
     default: OptionValue
     enum: tuple[OptionValue, ...] = ()
-    """The only values; any, if there are none."""
+    """The allowed values; if empty, any value is allowed."""
     minimum: float | None = None
     maximum: float | None = None
-    """Of a number."""
+    """Upper bound of a number."""
     max_length: Annotated[int, Field(strict=True, ge=1, le=2000)] = 200
     """Characters of a string."""
 

@@ -1,4 +1,4 @@
-"""What a run has left in output/ becomes an article that is kept."""
+"""Publishing of a run's output/ as a stored article."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator, Sequence

@@ -1,7 +1,7 @@
-"""What a message to the researcher is: words, or what is wanted of a template.
+"""Parsing of messages to the researcher: words, or a request with a template.
 
-The latter is JSON, so that every door takes it:
-`{"template": …, "prompt": …, "options"?: …, "files"?: [names of the session's artifacts]}`.
+The latter is JSON, so that any interface can carry it: `{"template": …, "prompt": …, "options"?: …,
+"files"?: [names of the session's artifacts]}`.
 """
 
 import json
@@ -17,7 +17,7 @@ MOST_FILES = 20
 
 
 class ArticleRequest(BaseModel):
-    """What somebody wants made, as it is sent to the agent."""
+    """A request for an article, as sent to the agent."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

@@ -28,7 +28,7 @@ _SHOWN = ("span.start", "span.end", "content")
 
 
 def actions() -> Mapping[str, Action]:
-    """By their names."""
+    """Return the actions by name."""
     return {
         "generate": lambda asked, user: _run(asked, user, agent_mode=False),
         "agent": lambda asked, user: _run(asked, user, agent_mode=True),

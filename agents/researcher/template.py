@@ -1,4 +1,4 @@
-"""A template: what can be made, of what, and what the model is told."""
+"""A template: the kind of article, its inputs, and the prompt."""
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -43,7 +43,7 @@ class Accepts(Record):
 
     suffixes: tuple[Suffix, ...] = ()
     required: Annotated[bool, Field(strict=True)] = False
-    """Whether there must be one."""
+    """Whether at least one file is required."""
     at_most: Annotated[int, Field(strict=True, ge=1, le=20)] = 10
 
     @model_validator(mode="after")
@@ -61,21 +61,22 @@ class Template(Record):
     title: Localized
     description: Localized
     agent_mode: Annotated[bool, Field(strict=True)]
-    """Whether an agent works on it in rounds; else one model call answers."""
+    """Whether an agent works on it in rounds; otherwise a single model call answers."""
     flow: Literal["video"] | None = None
     """A way of its own, instead of both."""
     capabilities: tuple[Name, ...] = ()
-    """Of the agent."""
+    """Capabilities of the agent."""
     search: Annotated[bool, Field(strict=True)] = False
-    """Whether one search comes before the model call."""
+    """Whether a search precedes the model call."""
     accepts: Accepts = Accepts()
     result: Annotated[tuple[Text, ...], Field(min_length=1)] = ("article.html",)
     """Files in output/ that must be there at the end, by name or pattern; `*{upload}` is one with
     the suffix of the request's file."""
     options: Mapping[OptionName, Option] = {}
     prompt: Text
-    """What the model is told. Placeholders: the options, and request, files, date, search_results,
-    article_rules."""
+    """The prompt. Placeholders: the options, and request, files, date, search_results,
+    article_rules.
+    """
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
@@ -122,10 +123,10 @@ class Template(Record):
         return checked
 
     def check_files(self, names: Sequence[str]) -> None:
-        """Whether these files may come with a request.
+        """Check that these files may come with a request.
 
         Raises:
-            InvalidRequestError: one is missing, one too many, or of the wrong kind.
+            InvalidRequestError: a file is missing, superfluous, or of the wrong type.
         """
         accepted = ", ".join(self.accepts.suffixes) or "none"
         for name in names:
@@ -146,7 +147,10 @@ class Template(Record):
             )
 
     def missing_results(self, output: Collection[str], uploads: Sequence[str]) -> list[str]:
-        """What should be in output/ and is not; `output` are the paths of what is, from there."""
+        """Return the expected results that are missing.
+
+        `output` holds the paths present in output/.
+        """
         wanted = [
             result.replace(_UPLOAD, suffix)
             for result in self.result
@@ -185,7 +189,7 @@ class Template(Record):
 
 @cache
 def article_rules(*, in_file: bool) -> str:
-    """How an article has to look, and where it goes: into a file, or into the answer."""
+    """Return the rules for an article's form and destination: a file, or the answer."""
     where = (
         "Write the article to output/article.html with write_file, then answer in two or three "
         "sentences: what is in it, and which other files are in output/."
@@ -205,7 +209,7 @@ def _placeholders(prompt: str) -> Iterator[str]:
 
 
 def choices(kind: str, name: str, known: Collection[str]) -> str:
-    """What there is instead of a name that does not exist."""
+    """Return the known names, for an error about an unknown one."""
     close = get_close_matches(name, known, n=1)
     listed = f"{kind}: {', '.join(sorted(known)) or 'none'}"
     return f"did you mean {close[0]!r}? {listed}" if close else listed

@@ -31,10 +31,10 @@ class Templates:
         return iter(self._templates.values())
 
     def get(self, name: str) -> Template:
-        """The template of that name.
+        """Return the template of that name.
 
         Raises:
-            InvalidRequestError: there is none; says which there are.
+            InvalidRequestError: it does not exist; the message lists the known ones.
         """
         if (template := self._templates.get(name)) is None:
             raise InvalidRequestError(

@@ -53,12 +53,12 @@ async def read_video(path: str, tool_context: ToolContext, frames: int = _FRAMES
 
 
 async def look_at_video(workspace: Workspace, path: str, count: int) -> dict[str, Any]:
-    """What `read_video` answers.
+    """Return the result of `read_video`.
 
     Raises:
-        VideoError: it is no video that can be read.
-        WorkspaceError: it is not there.
-        SandboxUnavailableError: there is no place to read it in.
+        VideoError: the file is not a readable video.
+        WorkspaceError: the file does not exist.
+        SandboxUnavailableError: no sandbox is available to read it in.
     """
     if await workspace.find(path) is None:
         raise WorkspaceError(f"There is no {path!r}.", remedy="list_files tells what there is")
@@ -85,7 +85,7 @@ async def look_at_video(workspace: Workspace, path: str, count: int) -> dict[str
 
 
 async def _transcript(workspace: Workspace, path: str, folder: str) -> tuple[str | None, str]:
-    """What is said, or why that is not known; the sound is not kept."""
+    """Return the transcript, or the reason why there is none; the audio is deleted."""
     models = current_models()
     if models.transcriber is None:
         return None, "not_configured: no model for transcription is set (ODA_TRANSCRIBE_MODEL)"

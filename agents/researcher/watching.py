@@ -22,11 +22,11 @@ _SEEN_KEY = "researcher_frames"
 
 
 async def watch(ctx: Context) -> str:
-    """Look at the video of a run; gives what the model is told besides the pictures.
+    """Process the video of a run; return the text for the model that accompanies the pictures.
 
     Raises:
-        WorkspaceError: it cannot be read as a video.
-        SandboxUnavailableError: there is no place to read it in.
+        WorkspaceError: the file cannot be read as a video.
+        SandboxUnavailableError: no sandbox is available to read it in.
     """
     brief = Brief.of(ctx.state)
     template = templates().get(brief.template or "")
@@ -42,7 +42,7 @@ async def watch(ctx: Context) -> str:
 
 
 async def show_frames(callback_context: CallbackContext, llm_request: LlmRequest) -> None:
-    """A `before_model_callback`: the pictures of the run, behind what the model is told."""
+    """Append the pictures of the run to the prompt; a `before_model_callback`."""
     brief = Brief.of(callback_context.state)
     if brief.template is None or templates().get(brief.template).flow != "video":
         return

@@ -22,11 +22,11 @@ class Ask(Protocol):
 
 
 class Wordsmith:
-    """Asks a model, where there is one.
+    """Gets wordings from a model, if one is configured.
 
     Args:
-        ask: Reaches it; None where there is none.
-        within_s: How long it may take.
+        ask: Calls the model; None without one.
+        within_s: Time limit in seconds.
     """
 
     def __init__(self, ask: Ask | None = None, *, within_s: float = ANSWERS_WITHIN_S) -> None:
@@ -40,7 +40,7 @@ class Wordsmith:
         try:
             async with asyncio.timeout(self._within_s):
                 return await self._ask(instruction, said, answer)
-        except Exception as error:  # whatever a model does, the words of the rules stand
+        except Exception as error:  # whatever the model does, the rules' wording remains
             why = f"{type(error).__name__}: {error}"
             log.warning("model_found_no_words", wanted=answer.__name__, reason=why)
             return None

@@ -1,4 +1,4 @@
-"""What the guide hands to the editor."""
+"""The document that the guide hands to the editor."""
 
 from collections.abc import Mapping
 

@@ -22,7 +22,7 @@ Stage = Literal["opening", "gathering", "drafting", "confirming", "finished"]
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What the guide needs to know besides its task."""
+    """The context that the guide needs besides its task."""
 
     resume: Resume
     today: date
@@ -31,21 +31,21 @@ class Surroundings:
     """The ids of the tasks that are done."""
     skipped: tuple[str, ...] = ()
     number: int = 1
-    """Of the task in the plan."""
+    """Number of the task in the plan."""
     total: int = 1
     is_first_after_skip: bool = False
 
 
 @dataclass(frozen=True)
 class Decision:
-    """What the guide says, and what it takes the message for."""
+    """The guide's reply, and its interpretation of the message."""
 
     intent: Intent
     reply: str
     execution_doc: ExecutionDoc | None = None
     """A draft while the stage is `confirming`, what is agreed to once it is `finished`."""
     target_section: str | None = None
-    """Of `BACKTRACK`."""
+    """Target of a `BACKTRACK`."""
     is_new_draft: bool = False
     """Whether the draft is shown for the first time."""
 
@@ -56,7 +56,7 @@ class _Memory(BaseModel):
     task: Task | None = None
     stage: Stage = "opening"
     answers: dict[str, str] = {}
-    """By the keys of what is asked."""
+    """Answers by the key of the question."""
     execution_doc: ExecutionDoc | None = None
 
 
@@ -73,7 +73,7 @@ class GuideAgent:
 
     @property
     def answers(self) -> Mapping[str, str]:
-        """What the person has said to the task's questions, by the keys of these."""
+        """The person's answers to the task's questions, by key."""
         return self._memory.answers
 
     def attend(self, task: Task, around: Surroundings) -> None:
@@ -200,7 +200,9 @@ class GuideAgent:
         return bool(missing(self._task, self._around.resume, self._memory.answers))
 
     def _ask(self) -> str:
-        """What is asked next, with what helps to answer it; else whether to show a draft."""
+        """Return the next question with help to answer it, or the question whether to
+        show a draft.
+        """
         around, answers = self._around, self._memory.answers
         asked = questions(self._task, around.resume, language=around.language, answers=answers)
         or_else = "shall_i_draft" if self._task.defects else "nothing_left"

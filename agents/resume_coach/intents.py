@@ -1,4 +1,4 @@
-"""What a person wants of the guide, told by rules in Chinese and English."""
+"""Recognition by rules of a person's intent, in Chinese and English."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -16,7 +16,7 @@ _LONGEST = 200
 
 
 class Intent(StrEnum):
-    """What a message is."""
+    """The intent of a message."""
 
     CONTINUE = "CONTINUE"
     """It tells something."""
@@ -33,9 +33,11 @@ class Understood:
 
     intent: Intent
     said: str = ""
-    """What it tells, without the words of the intent."""
+    """The rest of the message, without the words of the intent."""
     target: str | None = None
-    """Of `BACKTRACK`: a section, a task or its number in the person's words; "" for the last."""
+    """Target of a `BACKTRACK`: a section, a task or its number in the person's words; "" for the
+    last.
+    """
 
 
 def understand(message: str) -> Understood:

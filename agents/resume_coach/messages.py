@@ -1,7 +1,7 @@
-"""What a message to the coach is: words, a resume to begin with, or the answer to a draft.
+"""Parsing of messages to the coach: words, an initial resume, or the answer to a draft.
 
-The last two are JSON, so that every door takes them: `{"resume": …, "intent"?}`, or a bare JSON
-Resume with words around it if somebody pastes one; `{"confirm": bool, "edits"?: {path: value}}`.
+The last two are JSON, so that any interface can carry them: `{"resume": …, "intent"?}`, or a bare
+JSON Resume with words around it, if it was pasted; `{"confirm": bool, "edits"?: {path: value}}`.
 """
 
 import json
@@ -14,7 +14,10 @@ from oda.message.storable import storable
 
 PathValues = Annotated[
     dict[str, Any],
-    Field(description="Other values than the draft's, by their paths: `work[0].summary`"),
+    Field(
+        max_length=100,
+        description="Other values than the draft's, by their paths: `work[0].summary`",
+    ),
 ]
 
 
@@ -30,11 +33,11 @@ class Start(_Sent):
     """A resume, and what the person wants of it."""
 
     resume: Annotated[dict[str, Any], Field(description="A JSON Resume document")]
-    intent: str = ""
+    intent: Annotated[str, Field(max_length=4000)] = ""
 
 
 class Answer(_Sent):
-    """Whether a draft is to be applied, and with which values instead of its own."""
+    """Whether to apply a draft, with values that replace its own."""
 
     confirm: bool
     edits: PathValues | None = None

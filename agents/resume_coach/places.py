@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from mcp_tools.resume import title_field
 from mcp_tools.resume.diagnosis import Task
-from mcp_tools.resume.importing.vocabulary import heading_sections
+from mcp_tools.resume.importing.vocabulary import headings
 
 from .state import CoachState
 
@@ -17,14 +17,14 @@ _LAST = re.compile(r"|previous|last|上一[个项条步](?:任务)?")
 
 
 def task_meant(target: str, state: CoachState) -> Task | None:
-    """The task that a person means.
+    """Return the task that a person refers to.
 
     Args:
-        target: A number, the name of a section, what an entry is called, a task's id, or "" for
-            the task before the current one.
+        target: A number, the name of a section, the name of an entry, a task's id, or "" for the
+            task before the current one.
 
     Returns:
-        Of several tasks one that is still to be done, else the first; None where there is none.
+        Of several tasks an unfinished one if possible, else the first; None without a match.
     """
     said = target.strip().lower()
     if _LAST.fullmatch(said):
@@ -51,8 +51,8 @@ def _number(said: str) -> int:
 
 
 def _names(task: Task, state: CoachState) -> Sequence[str]:
-    """Whatever a task may be called, in lower case."""
-    sections = [word for word, section in heading_sections().items() if section == task.section]
+    """Return the names of a task, in lower case."""
+    sections = [word for word, section in headings().sections.items() if section == task.section]
     names = [task.id, task.section, *sections]
     if task.entry is not None:
         entries = state.resume.get(task.section)

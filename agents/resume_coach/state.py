@@ -49,7 +49,7 @@ class CoachState(WorkflowState):
     """Whether the task before the current one was skipped."""
     score: Score
     action: AgentAction = AgentAction.WAIT_INPUT
-    """What the latest reply waits for."""
+    """The action that the latest reply waits for."""
     reply: str = ""
 
     @property
@@ -64,12 +64,12 @@ class CoachState(WorkflowState):
 
     @property
     def draft(self) -> ExecutionDoc | None:
-        """What waits for a yes."""
+        """The draft that waits for confirmation."""
         return self.current_exec_doc if self.action is AgentAction.REQUEST_CONFIRM else None
 
     @property
     def finished(self) -> bool:
-        """Whether no task is left."""
+        """Whether all tasks are closed."""
         return self.current_task is None
 
     @property

@@ -83,7 +83,7 @@ def _decision(guide: GuideAgent, input: AgentInput) -> Decision:
 
 
 def _settled(decision: Decision, guide: GuideAgent, state: CoachState) -> AgentOutput:
-    """What the workflow is told of a decision."""
+    """Return the output for the workflow after a decision."""
     state.current_exec_doc = decision.execution_doc
     if decision.intent is Intent.BACKTRACK:
         return AgentOutput(action=AgentAction.SWITCH_TASK, target=decision.target_section)
@@ -99,7 +99,7 @@ def _settled(decision: Decision, guide: GuideAgent, state: CoachState) -> AgentO
 
 
 def _edited(done: Executed, state: CoachState) -> AgentOutput:
-    """What the workflow is told of an edit; of one that failed the guide is told."""
+    """Return the output for the workflow after an edit; a failure is handed to the guide."""
     if done.failure is not None:
         return AgentOutput(action=AgentAction.HANDOFF, next_agent="guide", content=done.failure)
     state.close("done")

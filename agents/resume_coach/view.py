@@ -1,4 +1,4 @@
-"""What a client sees of a coaching."""
+"""The client's view of a coaching session."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ class TaskView(BaseModel):
 
     id: str
     section: str
-    """Of JSON Resume; "" for the resume as a whole."""
+    """Section of JSON Resume; "" for the resume as a whole."""
     entry: int | None
     kind: Kind
     diagnosis: str
@@ -31,7 +31,7 @@ class View(BaseModel):
 
     session_id: str
     action: AgentAction
-    """What the reply waits for."""
+    """The action that the reply waits for."""
     reply: str
     draft: dict[str, Any] | None
     """With `REQUEST_CONFIRM`: `{task, edits: [{path, action, value}], text}`."""
@@ -40,7 +40,7 @@ class View(BaseModel):
     progress: Progress
     resume: dict[str, Any]
     diff: list[Operation]
-    """What has changed since the beginning, as a JSON Patch (RFC 6902)."""
+    """Changes since the beginning, as a JSON Patch (RFC 6902)."""
     score: Score
     finished: bool
     trace_id: str

@@ -1,4 +1,4 @@
-"""What the coach says: the sentences of `wording.yaml`, and lists made of them."""
+"""Texts of the coach: the sentences of `wording.yaml`, and lists built from them."""
 
 import json
 from collections.abc import Iterable, Iterator
@@ -35,7 +35,7 @@ def listed_tasks(tasks: Iterable[Task], language: Language) -> str:
 
 
 def shown_edits(edits: Iterable[ProposedEdit], resume: Resume, language: Language) -> str:
-    """What edits would do, one field or entry on each line."""
+    """Describe the effects of edits, one field or entry per line."""
     fields = (field for one in edits for field in _fields(one))
     return "\n".join(f"- {_shown_edit(one, resume, language)}" for one in fields)
 
@@ -58,7 +58,7 @@ def _shown_edit(one: ProposedEdit, resume: Resume, language: Language) -> str:
 
 
 def _value_at(resume: Resume, path: str) -> JsonValue:
-    """What stands at a path; None where an edit before it would have to make the place."""
+    """Return the value at a path; None if an earlier edit would have to create the place."""
     try:
         return read(resume, path)
     except ResumeError:

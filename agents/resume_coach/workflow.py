@@ -128,7 +128,10 @@ def _summary(state: CoachState) -> str:
 
 
 def _language(state: CoachState, message: str | Answer) -> Language:
-    """That of a command, or of any Chinese; what is told may quote another one."""
+    """Return the language of the reply.
+
+    English in an answer does not change it, it may be a quote.
+    """
     if isinstance(message, Answer):
         return state.language
     spoken = language_of(message, state.language)

@@ -10,7 +10,7 @@ from mcp_tools.serving import add_transport, serve
 
 
 def main() -> int:
-    """Serve until the client leaves or the process is told to end."""
+    """Serve until the client disconnects or the process is terminated."""
     parser = argparse.ArgumentParser(prog="python -m mcp_tools.homework", description=__doc__)
     parser.add_argument(
         "--language",

@@ -1,4 +1,4 @@
-"""What a child has answered, however loosely it is written."""
+"""Parsing of a child's answers in loose notation."""
 
 import re
 from fractions import Fraction
@@ -52,7 +52,7 @@ def number(text: str) -> Expression:
     """Read one number or an expression that gives one.
 
     Raises:
-        ExpressionError: it is none.
+        ExpressionError: the text is not a number.
     """
     try:
         return parse(without_unknown(text))

@@ -1,4 +1,4 @@
-"""Whether an answer is right, as far as code can know."""
+"""Checks answers as far as code can decide."""
 
 from collections.abc import Sequence
 
@@ -55,7 +55,10 @@ def check(item: Item, subject: str | None = None, *, language: Language = "zh") 
 
 
 def topic_of(item: Item) -> str:
-    """What an item practises, a key of `topics` in `wording.yaml`; `other` if code cannot tell."""
+    """Return the skill an item practises, a key of `topics` in `wording.yaml`.
+
+    `other` if unknown.
+    """
     try:
         return understand((parts_of(item.question) or item).question).topic
     except ExpressionError:

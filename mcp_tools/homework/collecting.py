@@ -66,7 +66,8 @@ def _items(page: Sequence[Line]) -> list[Item]:
     found: list[Item] = []
     position = 0
     while position < len(page):
-        line, following = page[position], page[position + 1 :]
+        line = page[position]
+        following = page[position + 1 : position + 1 + MAX_WORKING_LINES]
         used = _working(line, following)
         if used:
             answer = "\n".join(each.text for each in following[:used])
@@ -117,7 +118,7 @@ def _working(line: Line, following: Sequence[Line]) -> int:
     if unknown is not None and not is_final(line.text):
         return _steps(unknown, own)
     if (_is_question(line.text) and not can_understand(line.text)) or line.numbered:
-        for count, each in enumerate(own[:MAX_WORKING_LINES], start=1):
+        for count, each in enumerate(own, start=1):
             if _ANSWERED.match(each.text):
                 return count if count > 1 else 0
             if each.text.rstrip().endswith(("?", "？")):
@@ -127,7 +128,7 @@ def _working(line: Line, following: Sequence[Line]) -> int:
 
 def _until_numbered(following: Sequence[Line]) -> list[Line]:
     own: list[Line] = []
-    for each in following[:MAX_WORKING_LINES]:
+    for each in following:
         if each.numbered:
             break
         own.append(each)

@@ -1,4 +1,4 @@
-"""Everything that can be wrong with homework, in one tree.
+"""Errors about homework.
 
     HomeworkError
     ├── TextTooLongError
@@ -11,7 +11,7 @@
         ├── TooComplexError
         └── UndefinedError
 
-Each has a `code` that stays the same; `message(language)` is a sentence for whoever reads it.
+`code` is stable; `message(language)` is a sentence for the user.
 """
 
 from collections.abc import Mapping

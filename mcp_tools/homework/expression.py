@@ -200,7 +200,7 @@ class _Parser:
                 return left
 
     def _monomial(self) -> Expression:
-        """What a `÷` divides by: a factor, with the letters that are written right behind it."""
+        """Parse the divisor after `÷`: a factor with the letters that follow it immediately."""
         left = self._factor()
         while (token := self._peek()) and token.kind == "name":
             left = Operation("*", left, self._power())
@@ -292,7 +292,7 @@ class _Parser:
         return Number(value)
 
     def _sees_fraction(self, ahead: int) -> bool:
-        """Tell whether a numerator that ends before `ahead` goes on as a fraction."""
+        """Return whether a numerator that ends before `ahead` is followed by a denominator."""
         if ahead and not self._sees_whole_number(0):
             return False
         return (

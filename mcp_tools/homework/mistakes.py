@@ -1,4 +1,4 @@
-"""Mistakes that children often make, told by the wrong result alone."""
+"""Common mistakes of children, recognized by the wrong result alone."""
 
 from collections.abc import Callable
 from fractions import Fraction

@@ -1,4 +1,4 @@
-"""Where in one piece of work the question ends and the answer begins."""
+"""Splits a piece of work into question and answer."""
 
 import re
 from itertools import islice
@@ -29,7 +29,22 @@ _OR = re.compile(r"\s*(?:或者?|和|\bor\b|\band\b)\s*", re.IGNORECASE)
 _ALTERNATIVE = re.compile(r"(?:[A-Za-z]\s*(?:_?\d|[₁₂₃₄])?\s*[=＝])?[^A-Za-z=＝]+")
 _CONSTANT = re.compile(r"\s*[A-Za-z]\s*(?:_?\d|[₁₂₃₄])?\s*[=＝][^A-Za-z]*")
 _EQUATION = re.compile(r"[=＝]")
-_BETWEEN = re.compile(r"[,，;；、\n]\s*|\s+(?=[A-Za-z]\s*(?:_?\d|[₁₂₃₄])?\s*[=＝])")
+_SO = r"(?:解得|得|所以|则|\bso\b|\bthen\b|\btherefore\b|∴)[,，:：\s]*"
+_BETWEEN = re.compile(
+    rf"(?:\s*(?:[,，;；、。\n]|→|⇒|[-=]>)\s*(?:{_SO})?|\s+(?:{_SO})?"
+    r"(?=[A-Za-z]\s*(?:_?\d|[₁₂₃₄])?\s*[=＝]))",
+    re.IGNORECASE,
+)
+_BEFORE_VALUE = re.compile(
+    rf"\s*(?:[,，;；。]|→|⇒|[-=]>)\s*(?:{_SO})?|\s+(?:{_SO})?", re.IGNORECASE
+)
+_VALUE = re.compile(r"[-−±]?\s*\d+(?:\.\d+|\s*/\s*\d+|\s+\d+\s*/\s*\d+)?\s*[.。]?")
+_MIXED = re.compile(r"\d\s+\d+\s*/\s*\d+\s*[.。]?\s*$")
+_NAMED = re.compile(
+    r"(?<![A-Za-z])([A-Za-z])\s*(?:等于|是|\bis\s+equal\s+to\b|\bequals\b|\bis\b|[:：])\s*(?=[-−]?\d)",
+    re.IGNORECASE,
+)
+"""Matches `x is 4`, which names the value of an unknown in words."""
 _UNKNOWN = re.compile(r"(?<![A-Za-z])[A-Za-z](?![A-Za-z])")
 _SIGN = re.compile(r"[<>＜＞≥≤≠≈]|[=＝]")
 _SAID = re.compile(r"等于|是|得|\bis\s+equal\s+to\b|\bequals\b|\bis\b|\bmakes\b", re.IGNORECASE)
@@ -43,7 +58,14 @@ def parts_of(text: str) -> Item | None:
     """Take a piece of work apart, `None` when there is no answer in it, or it is too long."""
     if len(text) > MAX_QUESTION:
         return None
-    for part in (_by_marker, _by_solution, _by_question_mark, _by_sign, _by_word):
+    for part in (
+        _by_marker,
+        _by_solution,
+        _by_value,
+        _by_question_mark,
+        _by_sign,
+        _by_word,
+    ):
         if (item := part(text.strip())) and item.question and item.answer:
             return item
     return None
@@ -86,6 +108,7 @@ def _by_solution(text: str) -> Item | None:
     """Find the first of the closing pieces that only say what the unknowns are."""
     if BLANK in plain(text):
         return None
+    text = _NAMED.sub(r"\1=", text)
     for gap in _BETWEEN.finditer(text):
         head, tail = text[: gap.start()].strip(), text[gap.end() :]
         equations = _pieces(head)
@@ -95,6 +118,18 @@ def _by_solution(text: str) -> Item | None:
             _EQUATION.search(each) and _UNKNOWN.search(each) for each in equations
         ):
             return Item(question=head, answer=tail)
+    return None
+
+
+def _by_value(text: str) -> Item | None:
+    """Find a number that follows an equation in one unknown and gives the unknown's value."""
+    if BLANK in plain(text) or _MIXED.search(text):
+        return None
+    for gap in _BEFORE_VALUE.finditer(text):
+        head, tail = text[: gap.start()].strip(), text[gap.end() :].strip()
+        if _VALUE.fullmatch(tail):
+            is_equation = unknown_of(plain(head)) is not None and not _CONSTANT.fullmatch(head)
+            return Item(question=head, answer=tail) if is_equation and _is_readable(head) else None
     return None
 
 

@@ -1,4 +1,4 @@
-"""What verdicts say about a child's learning: of one page, and over days."""
+"""Evaluation of verdicts: of one page, and over days."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -11,7 +11,7 @@ from .wording import topic_label, wording
 from .work import DayResult, Summary, Trend, Verdict
 
 STRONG_SHARE = 0.8
-"""A topic with at least this share of right answers goes well; one below it is to be practised."""
+"""Share of right answers from which a topic counts as mastered; below it, practice is suggested."""
 NOTICEABLE_CHANGE = 0.1
 RECENT_DAYS = 3
 """At most so many days are compared with as many before them."""
@@ -92,8 +92,9 @@ def _told(
     correct = sum(each.correct for each in results)
     if checked:
         points = score(verdicts)
-        parts.append(said["score"].format(checked=checked, correct=correct, score=points))
-    if checked and correct == checked:
+        sentence = "score" if checked == len(verdicts) else "score_of_checked"
+        parts.append(said[sentence].format(checked=checked, correct=correct, score=points))
+    if checked and correct == len(verdicts):
         parts.append(said["perfect"])
     unanswered = sum(each.answer is None and each.correct is None for each in verdicts)
     unjudged = sum(each.answer is not None and each.correct is None for each in verdicts)

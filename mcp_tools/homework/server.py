@@ -44,12 +44,14 @@ class CheckedHomework(BaseModel):
     items: list[Verdict]
     score: int | None
     """Share of right answers among those with a verdict, 0 to 100."""
+    judged: int
+    """Number of items that have a verdict; the others count neither as right nor as wrong."""
 
 
 def make_server(language: Language = "zh") -> MCPServer:
-    """A server with the tools `check_homework`, `give_hint` and `summarise_homework`.
+    """Create a server with the tools `check_homework`, `give_hint` and `summarise_homework`.
 
-    Their output is not structured, because a structured one goes to the model twice.
+    Their output is not structured, because structured output is sent to the model twice.
     """
     server = MCPServer(
         "homework",
@@ -68,7 +70,8 @@ def make_server(language: Language = "zh") -> MCPServer:
     ) -> CheckedHomework:
         """Check a page of homework, item by item, with exact arithmetic and algebra."""
         verdicts = _checked(text, items, subject, language)
-        return CheckedHomework(items=verdicts, score=score(verdicts))
+        judged = sum(verdict.correct is not None for verdict in verdicts)
+        return CheckedHomework(items=verdicts, score=score(verdicts), judged=judged)
 
     @server.tool(annotations=_LOOKS_ONLY, structured_output=False)
     def give_hint(

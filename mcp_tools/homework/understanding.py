@@ -111,7 +111,7 @@ def _statements(text: str) -> list[str]:
 
 
 def _measured(text: str) -> Problem | None:
-    """What is asked of measures, `None` if the text holds no measure."""
+    """Return the problem of a text with measures; None if the text contains no measure."""
     sides = _RELATION.split(text)
     read = [measure(side) for side in sides if side.strip()]
     if not read or None in read or len(read) > 2:
@@ -137,7 +137,7 @@ def _compared(text: str) -> Problem | None:
 
 
 def _amounts(left: Measure, right: Measure) -> tuple[Number, Number]:
-    """Both in the smallest unit that stands in one of them."""
+    """Return both amounts in the smallest unit that occurs in them."""
     units = [*left.units, *right.units]
     dimension = dimension_of(units)
     if dimension is None:

@@ -24,7 +24,7 @@ class _Unit(BaseModel):
 
 @dataclass(frozen=True)
 class Part:
-    """One number with its unit; `number` is `None` where a blank stands."""
+    """A number with its unit; `number` is None for a blank."""
 
     number: Fraction | None
     unit: str
@@ -73,7 +73,7 @@ def measure(text: str) -> Measure | None:
 
 
 def dimension_of(units: Sequence[str]) -> str | None:
-    """The one dimension that has all the units, `None` if there is none or more than one."""
+    """Return the only dimension with all the units; None if there is none or more than one."""
     common = [name for name, sizes in _sizes().items() if all(unit in sizes for unit in units)]
     return common[0] if len(common) == 1 else None
 

@@ -26,7 +26,7 @@ Goal = Literal[
 
 
 class Vocabulary(BaseModel):
-    """What words of homework mean; the keys are those of the file."""
+    """Words about homework and their meaning; the keys are those of the file."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", ignored_types=(cached_property,))
 

@@ -1,4 +1,4 @@
-"""What is said to a child: the sentences of `wording.yaml`."""
+"""Texts for children: the sentences of `wording.yaml`."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -31,10 +31,10 @@ def wording() -> Wording:
 
 
 def comment(key: str, language: Language) -> str:
-    """What is said of an answer."""
+    """Return the comment on an answer."""
     return wording().comments[key][language]
 
 
 def topic_label(topic: str, language: Language) -> str:
-    """What a topic is called."""
+    """Return the name of a topic."""
     return wording().topics[topic][language]

@@ -1,4 +1,4 @@
-"""What goes into checking homework and what comes out; the shapes of the `companion` steps."""
+"""Input and output of checking homework, in the shapes of the `companion` steps."""
 
 from datetime import date
 from typing import Literal
@@ -28,19 +28,19 @@ class Item(_Value):
 
 
 class Verdict(_Value):
-    """What is to be said of one item."""
+    """The verdict on one item."""
 
     question: str
     answer: str | None
     correct: bool | None
     """`None` when the item is unanswered or code cannot know."""
     expected: str | None
-    """What would have been right, where there is one such answer and the child has given one."""
+    """The right answer, if it is unique and the child has found it."""
     checked_by: CheckedBy
     comment: str
     """For the child, in the language of the item. It never says what would have been right."""
     topic: str
-    """What the item practises, as `topic_of` tells."""
+    """The skill that the item practises, see `topic_of`."""
 
 
 class Hint(_Value):
@@ -51,7 +51,7 @@ class Hint(_Value):
 
 
 class Summary(_Value):
-    """What a set of verdicts says, in words for the child."""
+    """An evaluation of verdicts, in words for the child."""
 
     summary: str
     strengths: list[str]

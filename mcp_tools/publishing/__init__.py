@@ -1,1 +1,1 @@
-"""What a model wrote, made fit to be kept and shown: an article, its cover, its slides."""
+"""Converts a model's text to an article that is safe to store and show, with cover and slides."""

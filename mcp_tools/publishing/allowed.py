@@ -1,4 +1,4 @@
-"""What an article may hold; all else is taken out."""
+"""The elements an article may contain; everything else is removed."""
 
 import re
 from collections.abc import Callable
@@ -47,7 +47,7 @@ _STYLES = {
 }
 """Properties and their values. Colours are ours: a page is read on light and dark grounds."""
 FILES = "files/"
-"""Where the files beside the article lie, seen from its page."""
+"""Path of the files beside the article, relative to its page."""
 _FILE_LINK = re.compile(rf"{FILES}(?!(?:.*/)?\.{{1,2}}(?:/|$))[A-Za-z0-9._~%/-]+")
 _PICTURE = re.compile(r"data:image/(?:png|jpeg|gif|webp|svg\+xml);base64,[A-Za-z0-9+/]*={0,2}")
 

@@ -11,7 +11,7 @@ from .typesetting import balanced, one_line, text_width
 _MARGIN = 80
 _MOST_LINES = 4
 _SIZES = (76, 68, 60, 54, 48, 42)
-"""Of the title, in pixels, from the best one to the smallest."""
+"""Sizes of the title in pixels, in order of preference."""
 _ROOM = 720
 """Pixels for a line of the title, with some to spare for fonts that are wider than most."""
 _FONTS = (

@@ -35,7 +35,7 @@ from .paging import Slide, slides_of
 from .typesetting import text_width, wrap
 
 _TITLE_LAYOUT, _CONTENT_LAYOUT, _TITLE_ONLY_LAYOUT = 0, 1, 5
-"""Of python-pptx's own template."""
+"""Layouts of python-pptx's default template."""
 _COVER_SIZES = (44.0, 40.0, 36.0, 32.0)
 _COVER_WIDTH = 800.0
 _CAPTION = 30.0

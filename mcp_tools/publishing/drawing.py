@@ -1,4 +1,4 @@
-"""What is drawn on slides: text in our letters, bars, grounds. Lengths are in points."""
+"""Drawing on slides: text in our fonts, bars, backgrounds. Lengths are in points."""
 
 from typing import TYPE_CHECKING, Any
 

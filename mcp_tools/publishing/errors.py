@@ -1,12 +1,12 @@
-"""What can keep a text from becoming an article.
+"""Errors that prevent a text from becoming an article.
 
 PublishingError
-├── NothingToPublishError    there is neither text nor an image in it
+├── NothingToPublishError    it contains neither text nor an image
 ├── TextTooLongError         it is longer than any article
-├── TooIntricateError        it has more elements, or more in one another, than any article
+├── TooIntricateError        it has more elements, or deeper nesting, than any article
 └── MissingExtraError        an optional package is not installed
 
-`code` is stable; `message(language)` is a sentence for whoever wanted the article.
+`code` is stable; `message(language)` is a sentence for the user.
 """
 
 from collections.abc import Mapping

@@ -1,7 +1,7 @@
-"""What a model wrote -> one page of HTML that runs nothing and needs nothing from elsewhere.
+"""Conversion of a model's text to a self-contained HTML page without scripts.
 
-The page is the same for the same input. The sanitiser has the last word: what is written around its
-output is ours, and escaped.
+The page is the same for the same input. The sanitizer runs last: everything added around its output
+is our own, and escaped.
 """
 
 import re
@@ -24,7 +24,7 @@ from .tree import VOID, parse
 from .typesetting import fit_text, one_line
 
 MAX_CHARACTERS = 30 * 2**20
-"""Of what a model wrote, with images that are written out in it."""
+"""Maximum size of a model's text, including embedded images, in characters."""
 _LANG = re.compile(r"<html\b[^<>]*?\slang\s*=\s*[\"']?([A-Za-z0-9-]+)", re.IGNORECASE)
 _SVG_TAG = re.compile(r"<(/?)svg(?=[\s>/])[^<>]*?(/?)>", re.IGNORECASE)
 _TAG = re.compile(r"<(/?)([a-z][a-z0-9]*)", re.IGNORECASE)
@@ -112,7 +112,7 @@ def _check_work(html: str) -> None:
 
 
 def _drawings_as_images(html: str) -> str:
-    """Each SVG that stands in the page as an image of it."""
+    """Replace each inline SVG by an image."""
     parts: list[str] = []
     done = depth = begin = 0
     for tag in _SVG_TAG.finditer(html):

@@ -11,7 +11,7 @@ from urllib.parse import unquote, unquote_to_bytes
 from .svg import clean_svg, is_svg
 
 Resolve = Callable[[str], bytes | None]
-"""The content of a file, by its path from the folder of the article; None if there is none."""
+"""Returns the content of a file by its path relative to the article's folder; None if missing."""
 
 MAX_IMAGE_BYTES = 5 * 2**20
 MAX_TOTAL_BYTES = 20 * 2**20
@@ -38,7 +38,7 @@ class Images:
         self._known: dict[bytes, tuple[str, bytes] | None] = {}
 
     def inline(self, source: str) -> str | LeftOut:
-        """The data URI of an image, whose type is told by its bytes."""
+        """Return an image as a data URI, with the type detected from its bytes."""
         data = self._read(source)
         if isinstance(data, LeftOut):
             return data

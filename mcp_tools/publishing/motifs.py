@@ -5,7 +5,7 @@ from math import cos, pi, sin
 from random import Random
 
 WIDTH, HEIGHT = 1200, 630
-"""Of a cover, in pixels."""
+"""Size of a cover in pixels."""
 
 Motif = Callable[[Random], Iterator[str]]
 """Draws elements of SVG in the current colour."""

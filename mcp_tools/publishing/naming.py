@@ -1,4 +1,4 @@
-"""What an article is called, and what it says in short."""
+"""Title and summary of an article."""
 
 import re
 from html import unescape
@@ -50,7 +50,7 @@ def summary_of(root: Element) -> str:
 
 
 def _declared(source: str) -> str:
-    """What the `title` says."""
+    """Return the text of the `title` element."""
     begin = _TITLE.search(source)
     end = _TITLE_END.search(source, begin.end()) if begin else None
     if begin is None or end is None:

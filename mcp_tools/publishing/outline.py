@@ -63,7 +63,7 @@ Block = Text | Table | Picture
 
 @dataclass
 class Section:
-    """What stands under one heading; `notes` are for the speaker."""
+    """The content under one heading; `notes` are for the speaker."""
 
     title: str
     blocks: list[Block] = field(default_factory=list)
@@ -130,7 +130,7 @@ def _blocks(piece: Element | str, level: int) -> Iterator[Block]:
 
 
 def _flow(element: Element, kind: Kind, level: int) -> Iterator[Block]:
-    """Text with blocks in it: what stands between blocks is a paragraph."""
+    """Yield the blocks in an element; text between blocks becomes a paragraph."""
     inline = Element("p")
     for child in element.children:
         if isinstance(child, Element) and child.tag in _BLOCKS:

@@ -20,7 +20,7 @@ LEADING = 1.3
 GAP = 11.0
 CELL_PADDING = 12.0
 _SIZES = (26.0, 24.0, 22.0, 20.0, 18.0)
-"""Of text, from the best one to the smallest."""
+"""Text sizes, in order of preference."""
 _ROWS_TOGETHER = 3
 """A table begins on a slide where at least so many of its rows fit."""
 
@@ -30,7 +30,7 @@ class Slide:
     """Texts, and below them a table or beside them a picture."""
 
     size: float
-    """Of its letters."""
+    """Text size."""
     texts: list[Text] = field(default_factory=list)
     table: Table | None = None
     picture: Picture | None = None
@@ -107,7 +107,7 @@ def _pieces(block: Block, size: float) -> Iterator[Block]:
 
 
 def _after(text: str, begin: int, letters_wanted: int) -> int:
-    """Where so many letters have passed since `begin`; blanks do not count."""
+    """Return the position after a number of letters from `begin`; blanks are not counted."""
     at = begin
     while at < len(text) and (letters_wanted or text[at].isspace()):
         letters_wanted -= not text[at].isspace()
@@ -116,7 +116,7 @@ def _after(text: str, begin: int, letters_wanted: int) -> int:
 
 
 def _cut(runs: Sequence[Run], begin: int, end: int) -> Iterator[Run]:
-    """What of the runs lies between two places of their text."""
+    """Yield the parts of the runs between two positions of their text."""
     start = 0
     for run in runs:
         text = run.text[max(0, begin - start) : max(0, end - start)]
@@ -169,7 +169,7 @@ def _fitting(rows: Sequence[Sequence[str]], columns: Sequence[float], left: floa
 
 
 def _next(slides: list[Slide]) -> Slide:
-    """A new slide that goes on; a heading at the end of the one before goes with what it heads."""
+    """Append a continuation slide; move a heading at the end of the previous slide to it."""
     before = slides[-1]
     slide = Slide(before.size)
     while len(before.texts) > 1 and before.texts[-1].kind == "heading" and not before.table:

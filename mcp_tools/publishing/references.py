@@ -1,4 +1,4 @@
-"""What an article refers to: images go into the page, links stay where they can be followed."""
+"""References of an article: images are embedded, links are kept if they can be followed."""
 
 from collections.abc import Collection
 from urllib.parse import quote

@@ -8,17 +8,17 @@ from .html import Page
 from .outline import outline_of
 
 MAX_CHARACTERS = 200_000
-"""Of the article without its images; laying it out takes seconds."""
+"""Maximum length of the article without its images; its layout takes seconds."""
 
 _IMAGES = re.compile(r"data:[^\"]*")
 
 
 def make_slides(page: Page) -> bytes:
-    """Make a presentation: a title, and a slide for each `h2`, more where it is long.
+    """Create a presentation: a title, and a slide for each `h2`, or several if it is long.
 
     Raises:
         MissingExtraError: python-pptx is not installed.
-        TextTooLongError: nobody would show so much.
+        TextTooLongError: the article exceeds `MAX_CHARACTERS`.
     """
     if (length := len(_IMAGES.sub("", page.body))) > MAX_CHARACTERS:
         raise TextTooLongError(length=length, limit=MAX_CHARACTERS)

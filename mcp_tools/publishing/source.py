@@ -1,7 +1,8 @@
-"""What a model wrote -> HTML: a document, a fragment, a fenced block with words around, Markdown.
+"""Extraction of HTML from a model's text: a document, a fragment, a fenced block, or Markdown.
 
-The HTML is as the model wrote it; it is not safe. No pattern looks twice at the same characters
-from many places: a text may be as long as an article, and made to keep a pattern busy for hours.
+The HTML is returned as the model wrote it; it is not safe. No pattern scans the same characters
+from many starting points, since a text may be as long as an article, and crafted to keep a pattern
+busy for hours.
 """
 
 import re
@@ -25,7 +26,7 @@ _PRE = re.compile(r"<pre[\s>].*?(?:</pre\s*>|\Z)", re.DOTALL | re.IGNORECASE)
 _MARKDOWN_HEADING = re.compile(r"^ {0,3}#{1,6}[ \t]+\S", re.MULTILINE)
 _MOSTLY = 0.6
 _SIGNS = "[]<>!*_`~&|\\\n"
-"""What a parser of Markdown stops at; images that are written out have none of them."""
+"""Characters at which a Markdown parser stops; embedded images contain none of them."""
 _MOST_SIGNS = 500_000
 
 

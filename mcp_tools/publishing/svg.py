@@ -40,7 +40,7 @@ _XML_NAMES = frozenset({"amp;", "lt;", "gt;", "quot;", "apos;"})
 
 
 def is_svg(data: bytes) -> bool:
-    """Whether bytes begin as an SVG does."""
+    """Return whether the bytes start like an SVG."""
     return _PROLOGUE.match(data[:4096].decode("utf-8", "replace").lstrip("\ufeff")) is not None
 
 

@@ -54,7 +54,7 @@ class Element:
         self.children = kept
 
     def inner_html(self) -> str:
-        """What is in it, as HTML."""
+        """Return the content of the element as HTML."""
         return "".join(
             escape(child, quote=False) if isinstance(child, str) else child._html()
             for child in self.children

@@ -26,7 +26,7 @@ def one_line(text: str) -> str:
 
 
 def text_width(text: str, before: float = 0.0) -> float:
-    """The width in ems, in a usual sans-serif font, of a text with what stands before it."""
+    """Return the width of a text after a given width, in ems of a typical sans-serif font."""
     return sum(map(_character_width, text), before)
 
 
@@ -71,7 +71,7 @@ def balanced(text: str, width: float) -> list[str]:
 
 
 def _ends_there(text: str, at: int) -> bool:
-    """Whether a mark ends something; the point of a number does not."""
+    """Return whether a punctuation mark ends something, as opposed to a decimal point."""
     return text[at] not in ".!?,;" or text[at + 1 : at + 2].isspace()
 
 

@@ -9,7 +9,7 @@ from mcp_tools.serving import add_transport, serve
 
 
 def main() -> int:
-    """Serve until the client leaves or the process is told to end."""
+    """Serve until the client disconnects or the process is terminated."""
     parser = argparse.ArgumentParser(prog="python -m mcp_tools.recitation", description=__doc__)
     add_transport(parser, port=8092)
     options = parser.parse_args()

@@ -1,8 +1,8 @@
-"""What was said beside what was expected: the alignment with the least mistakes.
+"""Alignment of the spoken text with the expected one, with the fewest mistakes.
 
 Mistakes are counted as in the error rates of speech recognition: a unit that is missing, extra or
-wrong is one, a homophone is half of one. Each unit is written as two symbols, its spelling and its
-sound, so that the Levenshtein distance of the symbols is twice that count, exactly; the library
+wrong counts one, a homophone one half. Each unit is encoded as two symbols, its spelling and its
+sound, so that the Levenshtein distance of the symbols is exactly twice that count; the library
 computes it bit-parallel, 2,000 units against 2,000 in about 3 ms.
 """
 

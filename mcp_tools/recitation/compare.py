@@ -24,9 +24,9 @@ class Mistake(BaseModel):
 
     type: MistakeType
     expected: str
-    """What the text has there, in normal form; empty if `extra`."""
+    """Units of the text, normalized; empty if `extra`."""
     actual: str
-    """What was said instead, in normal form; empty if `missing`."""
+    """Spoken units instead, normalized; empty if `missing`."""
     position: int = Field(ge=0)
     """Index of the first unit in the normal form of the expected text; of an `extra` run, the
     unit before which it was said, which is the number of units if it was said at the end."""
@@ -44,7 +44,7 @@ class NormalForms(BaseModel):
 
 
 class Evaluation(BaseModel):
-    """What `compare` has found."""
+    """Result of `compare`."""
 
     model_config = ConfigDict(frozen=True)
 

@@ -1,7 +1,7 @@
-"""Two texts in their normal form, as far as it depends on the other one.
+"""Normalization of two texts as far as it depends on the other one.
 
-A number in digits is read as the other text has it. Words that only spaces tell apart are divided
-as the expected text divides them, since nobody hears a space. Filled pauses are left out.
+A number in digits is read as it is in the other text. Words that differ only in spaces are divided
+as in the expected text, since spaces are not audible. Filled pauses are left out.
 """
 
 from collections.abc import Iterable, Iterator, Sequence

@@ -1,4 +1,4 @@
-"""The languages that are recited, and the scripts by which they are told apart."""
+"""The supported languages, and the scripts by which they are detected."""
 
 import re
 from typing import Literal
@@ -15,7 +15,7 @@ _WORD_PATTERN = re.compile(WORD)
 
 
 def is_han(unit: str) -> bool:
-    """Whether a unit is a Chinese character, not a word."""
+    """Return whether a unit is a Chinese character, as opposed to a word."""
     return _CHARACTER_PATTERN.match(unit) is not None
 
 

@@ -68,10 +68,10 @@ class _Listed(NamedTuple):
 def find(
     title: str, author: str | None = None, language: Language | None = None
 ) -> StandardText | None:
-    """The text with the most similar title, alias or first line; of equals, the first.
+    """Return the text with the most similar title, alias or first line; of equals, the first.
 
-    Book title marks, typing errors and homophones do not matter, nor what stands around the title
-    ("背李白的静夜思"). With `author`, only texts of this author are found.
+    Book title marks, typing errors, homophones and words around the title ("背李白的静夜思") are
+    ignored. With `author`, only texts of this author are found.
 
     Raises:
         TextTooLongError: the title or the author is too long to be compared.

@@ -1,9 +1,9 @@
-"""Whether somebody recites, or asks or remarks something.
+"""Distinguishes recitation from questions and remarks.
 
-What was said is recitation if it comes from the text, also from a part of it, also badly. In the
-middle, where few words come from the text, it is recitation unless it reads like a question or a
-remark: `remarks` in `spoken.yaml`. A remark that is all that was said ("什么", "help me") is never
-recitation, except if it is a whole clause of the text.
+Speech is recitation if it comes from the text, even partly or badly. In the intermediate range,
+where few words come from the text, it is recitation unless it looks like a question or a remark:
+`remarks` in `spoken.yaml`. Speech that consists of a remark only ("什么", "help me") is never
+recitation, unless it is a whole clause of the text.
 """
 
 import re
@@ -41,7 +41,7 @@ def similarity(expected: str, said: str) -> float:
 
 
 def is_recitation(expected: str, said: str) -> tuple[bool, float]:
-    """Whether it was meant as recitation of the text, and the similarity.
+    """Return whether the speech is meant as recitation of the text, and their similarity (0 to 1).
 
     Raises:
         TextTooLongError: one of the texts is too long to be compared.

@@ -25,7 +25,7 @@ _EN_ORDINALS = {
     "twelve": "twelfth",
 }
 _TWO_PATTERNS = (re.compile("二(?=[千万亿])|^二$"), re.compile("二(?=[百千万亿])"))
-"""Where two may be said 两, for 2000 nearly always, for 200 by some."""
+"""Positions where two may be spoken as 两: nearly always for 2000, by some for 200."""
 _MOST_DIGITS = 15
 """Longer numbers are read digit by digit."""
 _YEARS = range(1100, 2100)
@@ -34,13 +34,13 @@ Reading = tuple[str, ...]
 
 
 def readings(number: str, mark: str, language: Language, *, is_year: bool) -> list[Reading]:
-    """The ways to say a number.
+    """Return the ways to say a number.
 
     Args:
         number: ASCII digits, perhaps with a decimal point, without separators.
-        mark: What stands behind it: `%`, an English ordinal ending, or nothing.
-        language: Of the sentence; an ordinal ending makes it English.
-        is_year: The word for year follows, so that Chinese reads digit by digit.
+        mark: The text after it: `%`, an English ordinal ending, or nothing.
+        language: Language of the sentence; an ordinal ending makes it English.
+        is_year: Whether the word for year follows, so that Chinese reads digit by digit.
     """
     whole, _, fraction = number.partition(".")
     if mark and mark != "%":

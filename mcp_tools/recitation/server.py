@@ -31,7 +31,7 @@ _Result = TypeVar("_Result")
 
 
 class Recognition(BaseModel):
-    """Whether somebody recites."""
+    """The result of recognition."""
 
     is_recitation: bool
     similarity: float
@@ -39,15 +39,15 @@ class Recognition(BaseModel):
 
 
 class Tips(BaseModel):
-    """What to practise."""
+    """Advice for practice."""
 
     tips: list[str]
 
 
 def make_server() -> MCPServer:
-    """A server with tools that recognise, compare, advise and look texts up.
+    """Create a server with tools that recognise, compare, advise and look texts up.
 
-    Their output is not structured, because a structured one goes to the model twice.
+    Their output is not structured, because structured output is sent to the model twice.
     """
     server = MCPServer(
         "recitation",

@@ -1,43 +1,52 @@
-"""Which units sound alike.
+"""Units that sound alike.
 
-Of Chinese characters, those with an equal syllable; tones are ignored. Speech recognition chooses a
-character by the words that it expects, so it changes tones freely, and a verse that is chanted
-flattens them. A wrong tone of the child is therefore not told from a mistake of the recogniser:
-half of the unit is the fair answer to both. Of English words, those in one group of `spoken.yaml`.
+Chinese characters sound alike if their syllables are equal; tones are ignored. Speech recognition
+chooses a character by the words that it expects, so it changes tones freely, and chanting a verse
+flattens them. A wrong tone of the child thus cannot be distinguished from a mistake of the
+recognizer: half of the unit is the fair score for both. English words sound alike if they are in
+one group of `spoken.yaml`.
 """
 
-from collections.abc import Iterable, Mapping
-from functools import lru_cache
-
-from pypinyin import Style, pinyin
+import os
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache, lru_cache, partial
 
 from .language import is_han
 from .spoken import spoken
 
 FIRST_SYMBOL = 0x10000
-"""Of texts of symbols: above the surrogates, so that they can be of any number."""
+"""First code point of symbols: above the surrogates, so that there is room for any number."""
 
 _COMMON_READINGS = 2
-"""Of a character with several, the most usual ones; the others occur in names and old texts."""
+"""Number of common readings of a character; further ones occur in names and old texts."""
 _CACHED_UNITS = 30_000
+
+
+@cache
+def _readings() -> Callable[[str], list[list[str]]]:
+    """Return what gives all readings of each character, without its table of phrases (45 MB)."""
+    os.environ.setdefault("PYPINYIN_NO_PHRASES", "true")
+    from pypinyin import Style, pinyin
+
+    return partial(pinyin, style=Style.NORMAL, heteronym=True)
 
 
 @lru_cache(maxsize=_CACHED_UNITS)
 def sounds_of(unit: str) -> tuple[str, ...]:
     """How a unit can sound, the usual sound first."""
     if is_han(unit):
-        found = pinyin(unit, style=Style.NORMAL, heteronym=True)
+        found = _readings()(unit)
         return tuple(f"/{syllable}" for syllable in found[0][:_COMMON_READINGS])
     return (spoken().homophones.get(unit, spelling_of(unit)),)
 
 
 def spelling_of(unit: str) -> str:
-    """What must be equal in equal units: recognisers leave out apostrophes at times."""
+    """Return the text that must be equal in equal units: recognizers sometimes omit apostrophes."""
     return unit.replace("'", "")
 
 
 def sound_keys(expected: Iterable[str], said: Iterable[str]) -> dict[str, str]:
-    """One sound for each unit, so that two units sound alike if their sounds are equal.
+    """Return one sound for each unit, so that two units sound alike if their sounds are equal.
 
     A unit of the expected text has its usual sound. Any other takes the sound by which it fits the
     expected text, if one of the common readings of both does.

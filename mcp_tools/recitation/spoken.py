@@ -1,4 +1,4 @@
-"""What speech and its transcription do to words, as data."""
+"""Data about the effects of speech and its transcription on words."""
 
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -28,9 +28,9 @@ class Spoken(BaseModel):
 
     fillers: frozenset[str]
     spellings: Mapping[str, str]
-    """A spelling -> the one that stands for it and the others of its word."""
+    """The canonical spelling by each spelling of a word."""
     homophones: Mapping[str, str]
-    """An English word -> the one that stands for all that sound like it."""
+    """The representative of a group of homophones by each English word in it."""
     remarks: Mapping[Language, Remarks]
 
 

@@ -61,7 +61,7 @@ class _Search:
                         yield last + 1, Block("swapped", *region, cost)
 
     def _regions(self, first: int, last: int) -> Iterator[tuple[int, int, int, int]]:
-        """What the blocks span, and the whole clauses in which they are if the rest is equal."""
+        """Yield the spans of the blocks, and of the clauses around them if the rest is equal."""
         begin, end = self._blocks[first], self._blocks[last]
         yield begin.start, end.end, begin.said_start, end.said_end
         before = begin.start - self._bounds[bisect_right(self._bounds, begin.start) - 1]
@@ -73,7 +73,7 @@ class _Search:
             )
 
     def _equal(self, number: int, length: int) -> bool:
-        """Whether a block is equal over at least this length."""
+        """Return whether a block is equal over at least this length."""
         if not length:
             return True
         block = self._blocks[number] if 0 <= number < len(self._blocks) else None

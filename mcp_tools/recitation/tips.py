@@ -1,5 +1,6 @@
 """Tips that a child can do something with: what was missed after what, which word it is."""
 
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -15,9 +16,9 @@ MAX_TIPS = 4
 _LONGEST_QUOTE: Mapping[Language, int] = {"zh": 16, "en": 60}
 """In characters; of a text without punctuation, the line is all of it."""
 _HEAD = 2
-"""By how many units a line is remembered."""
+"""Number of units by which a line is identified."""
 _FEET: Mapping[int, Sequence[int]] = {5: (0, 2, 5), 7: (0, 2, 4, 7)}
-"""Where the words begin in a classical verse of so many characters."""
+"""Boundaries of words in a classical verse, by the number of its characters."""
 
 
 def memory_tips(
@@ -38,16 +39,21 @@ def memory_tips(
     text = _Text(parts.spelled().units, lines, language or parts.language)
     if not errors or not text.lines:
         return []
-    found = [text.tip(error) for error in sorted(errors, key=lambda error: -error.cost)]
+    tips: dict[str, None] = {}
     missing = sum(error.cost for error in errors if error.type == "missing")
     if 2 * missing > len(text.units) and len(text.lines) > 1:
-        found.insert(0, text.told("start_small", text.lines[0], next=text.quoted(text.lines[1])))
-    return list(dict.fromkeys(found))[:MAX_TIPS]
+        tips[text.told("start_small", text.lines[0], next=text.quoted(text.lines[1]))] = None
+    for error in sorted(errors, key=lambda error: -error.cost):
+        if len(tips) == MAX_TIPS:
+            break
+        tips[text.tip(error)] = None
+    return list(tips)
 
 
 class _Text:
     def __init__(self, units: Sequence[str], lines: Sequence[Line], language: Language) -> None:
         self.units, self.lines, self._language = units, lines, language
+        self._ends = [line.end for line in lines]
 
     def tip(self, error: Mistake) -> str:
         line = self._line_at(error.position)
@@ -113,7 +119,8 @@ class _Text:
         return joined(self.units[start:end])
 
     def _line_at(self, position: int) -> Line:
-        return next((line for line in self.lines if position < line.end), self.lines[-1])
+        found = bisect_right(self._ends, position)
+        return self.lines[min(found, len(self.lines) - 1)]
 
     def _lines_after(self, line: Line) -> Iterator[Line]:
         return (other for other in self.lines if other.start >= line.end)

@@ -20,7 +20,7 @@ from .spoken import spoken
 
 MAX_UNITS = 20_000
 MAX_CHARACTERS = 10 * MAX_UNITS
-"""Of a text as it is written; beyond, units are not even counted."""
+"""Maximum length of a written text; longer ones are rejected before their units are counted."""
 
 _MOST_PASSES = 4
 _ACCENTS = re.compile(r"[\u0300-\u036f]")
@@ -31,7 +31,7 @@ _LINE_END: Mapping[Language, re.Pattern[str]] = {
     "zh": _STOP,
     "en": re.compile(r"[;!?…\n\r]|[.](?![0-9])"),
 }
-"""What ends a line of a poem or a sentence; in Chinese verse, each comma does."""
+"""Ends of a line of a poem or of a sentence; in Chinese verse, each comma is one."""
 _MARKS = " ,.:，。：—-\"'“”‘’「」『』《》()（）"
 _PART = re.compile(
     rf"[0-9]+(?:,[0-9]{{3}})*(?:\.[0-9]+)?(?:%|st\b|nd\b|rd\b|th\b)?年?|[{HAN}]|{WORD}"
@@ -105,7 +105,7 @@ def joined(units: Sequence[str]) -> str:
 
 
 def parts_of(text: str, language: Language | None = None) -> Parts:
-    """What a text is made of; its language is detected when it is not given.
+    """Return the parts of a text; the language is detected if it is not given.
 
     Raises:
         TextTooLongError: the text has more than `MAX_CHARACTERS` characters.
@@ -150,7 +150,7 @@ def lines_of(text: str, language: Language) -> list[Line]:
 
 @lru_cache(maxsize=4096)
 def number_readings(part: str, language: Language) -> Sequence[Reading]:
-    """The ways to say a number as it stands in a text: `3,000`, `50%`, `21st`, `2024年`."""
+    """Return the ways to say a number as written in a text: `3,000`, `50%`, `21st`, `2024年`."""
     match = _NUMBER.fullmatch(part)
     assert match is not None
     number, year = match["number"].replace(",", ""), match["year"]

@@ -1,4 +1,4 @@
-"""What the first recitation would otherwise wait for."""
+"""Preloading of data for which the first recitation would otherwise wait."""
 
 from .compare import compare
 from .library import texts

@@ -15,7 +15,7 @@ FOLDER_VARIABLE = "RESUME_FOLDER"
 
 
 def main() -> int:
-    """Serve until the client leaves or the process is told to end."""
+    """Serve until the client disconnects or the process is terminated."""
     parser = argparse.ArgumentParser(prog="python -m mcp_tools.resume", description=__doc__)
     parser.add_argument(
         "--folder",

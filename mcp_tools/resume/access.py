@@ -1,4 +1,4 @@
-"""Access to what stands in a JSON document: at a path, or all its texts."""
+"""Access to values in a JSON document: at a path, or all its texts."""
 
 from collections.abc import Iterator, Mapping
 
@@ -10,7 +10,7 @@ from .path import Path
 
 
 def find(document: JsonObject, place: Path) -> JsonValue:
-    """Return what stands at a place; `None` when it is an object's member that is not there.
+    """Return the value at a place; None if it is a missing member of an object.
 
     Raises:
         EntryNotFoundError: an index on the way is out of range.

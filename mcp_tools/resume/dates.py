@@ -81,10 +81,10 @@ def dates_written(text: str) -> Iterator[tuple[re.Match[str], str]]:
 
 
 def parse_date(text: str) -> str | None:
-    """Read one date; `None` stands for "until now".
+    """Read one date; None means "until now".
 
     Raises:
-        InvalidDateError: the text is no date, or names one that does not exist.
+        InvalidDateError: the text is not a date, or names one that does not exist.
     """
     stripped = text.strip()
     if is_present(stripped):

@@ -1,7 +1,7 @@
-"""The desk at which a resume is worked on: the one truth of the tools, whoever serves them.
+"""The desk at which a resume is edited: the shared implementation of the tools.
 
-The docstrings of `ResumeDesk` are what models are told of the tools CVReader, CVEditor and CVUndo,
-by the agent as by the MCP server.
+The docstrings of `ResumeDesk` are the descriptions of the tools CVReader, CVEditor and CVUndo that
+models are given, by the agent as well as by the MCP server.
 """
 
 import json
@@ -15,6 +15,7 @@ from .edit import Action, check_version, edit, read
 from .errors import ResumeError
 from .history import EditRecord, record, undo
 from .labels import Language
+from .limits import MAX_CHARACTERS
 
 Answer = dict[str, Any]
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -28,7 +29,7 @@ class HeldResume(Protocol):
 
     @property
     def language(self) -> Language:
-        """In which errors are told."""
+        """The language of error messages."""
         ...
 
 
@@ -113,7 +114,7 @@ class ResumeDesk:
 
 
 def refusal(error: ResumeError, language: Language, *, path: str = "") -> Answer:
-    """What is wrong, as the tools say it: friendly, and in the user's language."""
+    """Return the answer of a tool for an error, in the user's language."""
     return {
         "success": False,
         "path": path,
@@ -135,10 +136,11 @@ def described_by(source: Callable[..., Any]) -> Callable[[Function], Function]:
 
 def _decoded(value: JsonValue) -> JsonValue:
     """Models sometimes send an object as its JSON text."""
-    if isinstance(value, str) and value.lstrip().startswith(("{", "[")):
+    is_json = isinstance(value, str) and value.lstrip().startswith(("{", "["))
+    if isinstance(value, str) and is_json and len(value) <= MAX_CHARACTERS:
         try:
             decoded: JsonValue = json.loads(value)
-        except ValueError:
+        except (ValueError, RecursionError):
             return value
         return decoded
     return value

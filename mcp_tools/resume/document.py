@@ -3,6 +3,7 @@
 Every model keeps fields that it does not know.
 """
 
+import re
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Annotated, ClassVar, Literal, get_args
@@ -27,8 +28,8 @@ Section = Literal[
     "projects",
 ]
 SECTIONS: tuple[Section, ...] = get_args(Section)
-_LONGEST_VERSION = 18
-"""Digits; more is no count of edits."""
+_COUNT = re.compile(r"0|-?[1-9]\d{0,17}", re.ASCII)
+"""Matches a number of edits written as text; the number of digits is limited."""
 
 
 class _Part(BaseModel):
@@ -203,11 +204,23 @@ class Project(Entry):
     type: Text = None
 
 
+def as_count(version: object) -> object:
+    """Return a version that is a number in text as an int; return any other version unchanged."""
+    is_count = isinstance(version, str) and _COUNT.fullmatch(version)
+    return int(version) if is_count else version  # type: ignore[call-overload]
+
+
+def counted(version: JsonValue) -> int:
+    """Return the number of edits in `meta.version`, or 0 if it is not a number."""
+    count = as_count(version)
+    return count if isinstance(count, int) else 0
+
+
 class Meta(_Part):
-    """About the document itself; `version` counts its edits."""
+    """Metadata of the document; `version` counts its edits, as a number or as text."""
 
     canonical: Text = None
-    version: JsonValue = None
+    version: Annotated[JsonValue, BeforeValidator(as_count)] = None
     lastModified: Text = None
 
 
@@ -231,10 +244,7 @@ class Resume(_Part):
     @property
     def version(self) -> int:
         """The number of edits so far; a version that is no number counts as none."""
-        version = self.meta.version if self.meta else None
-        if isinstance(version, str) and version.isdecimal() and len(version) <= _LONGEST_VERSION:
-            return int(version)
-        return version if isinstance(version, int) else 0
+        return counted(self.meta.version if self.meta else None)
 
     def to_json(self) -> JsonObject:
         """Return the document as plain JSON, with exactly the fields that were set."""
@@ -250,7 +260,7 @@ class Resume(_Part):
 
     @property
     def is_empty(self) -> bool:
-        """Whether no section holds anything."""
+        """Whether no section has content."""
         document = self.to_json()
         return not any(document.get(section) for section in SECTIONS)
 
@@ -273,6 +283,6 @@ _ENTRY_TYPES: Mapping[str, type[Entry]] = MappingProxyType(
 
 
 def title_field(section: str) -> str | None:
-    """Return the field by which people name an entry of a section; `None` for `basics`."""
+    """Return the field by which people name an entry of a section; None for `basics`."""
     entry_type = _ENTRY_TYPES.get(section)
     return entry_type.title_field if entry_type else None

@@ -10,13 +10,14 @@ from typing import Literal
 from pydantic import JsonValue
 
 from .access import find, no_entry, put, remove
-from .document import JsonObject, Resume
+from .document import JsonObject, Resume, counted
 from .errors import (
     InvalidActionError,
     InvalidValueError,
     NothingThereError,
     VersionConflictError,
 )
+from .limits import check_limits
 from .naming import canonical_entry, load_resume
 from .patch import Operation, diff
 from .path import Path
@@ -27,10 +28,10 @@ Action = Literal["add", "update", "delete"]
 
 @dataclass(frozen=True, slots=True)
 class Edited:
-    """What an edit did.
+    """The effect of an edit.
 
-    `path` is where it happened (for an added entry, the entry), `value` what stands there now or,
-    after a delete, what stood there. `patch` leads from the old document to the new one and
+    `path` is its place (for an added entry, that of the entry), `value` the value there now or,
+    after a delete, the deleted one. `patch` leads from the old document to the new one and
     `inverse` back, both without the version, which only ever grows.
     """
 
@@ -43,7 +44,7 @@ class Edited:
 
 
 def read(resume: Resume, path: str) -> JsonValue:
-    """Return what stands at a path; an empty section is `[]`, a field without value `None`.
+    """Return the value at a path; an empty section is `[]`, a field without value `None`.
 
     Raises:
         InvalidPathError, UnknownSectionError, UnknownFieldError: there is no such place.
@@ -74,6 +75,7 @@ def edit(resume: Resume, path: str, action: str, value: JsonValue = None) -> Edi
     operate = _OPERATIONS.get(action)
     if operate is None or not place.steps:
         raise InvalidActionError(action=action, path=path)
+    check_limits(value, depth=len(place.steps))
     before = resume.to_json()
     after = resume.to_json()
     where, what = operate(after, place, value)
@@ -89,12 +91,9 @@ def edit(resume: Resume, path: str, action: str, value: JsonValue = None) -> Edi
 
 def bump_version(document: JsonObject) -> JsonObject:
     """Return the document with the next `meta.version`."""
-    meta = document.get("meta")
-    version = load_resume(document).version
-    return {
-        **document,
-        "meta": {**(meta if isinstance(meta, dict) else {}), "version": version + 1},
-    }
+    found = document.get("meta")
+    meta = found if isinstance(found, dict) else {}
+    return {**document, "meta": {**meta, "version": counted(meta.get("version")) + 1}}
 
 
 def check_version(resume: Resume, expected: int) -> None:

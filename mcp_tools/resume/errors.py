@@ -2,6 +2,7 @@
 
     ResumeError
     ├── InvalidDocumentError     the document as a whole is not a JSON Resume
+    ├── ResumeTooLargeError      the document, or a value for it, is larger than any resume
     ├── InvalidPathError         the path cannot be read
     ├── UnknownSectionError      the path starts with a name that no resume has
     ├── UnknownFieldError        the path names a field that this place does not have
@@ -19,7 +20,8 @@
         ├── EncryptedFileError       the file opens only with a password
         ├── UnsafeFileError          the file holds what no resume needs: macros, bombs, entities
         ├── NothingFoundError        there is no text in the file, or nothing that a resume holds
-        └── ReaderMissingError       the libraries that read this type are not installed
+        ├── ReaderMissingError       the libraries that read this type are not installed
+        └── ReaderUnconfinedError    nothing here would confine the program that reads it
 
 `code` is stable; `message(language)` is a sentence for the person who talks to the agent.
 """
@@ -72,6 +74,19 @@ class InvalidDocumentError(ResumeError):
         "zh": "这不是有效的 JSON Resume 文档：{path} {reason}",
         "en": "This is not a valid JSON Resume document: {path} {reason}",
     }
+
+
+class ResumeTooLargeError(ResumeError):
+    """Raised when a document, or a value to be put into it, exceeds the limits of a resume."""
+
+    code = "resume_too_large"
+    templates: ClassVar[Mapping[Language, str]] = {
+        "zh": "简历太大：{advice}（{path}）",
+        "en": "The resume is too large: {advice} ({path})",
+    }
+
+    def __init__(self, *, advice: Mapping[Language, str], path: str = "") -> None:
+        super().__init__(advice=advice, path=path or "/")
 
 
 class InvalidPathError(ResumeError):
@@ -257,4 +272,14 @@ class ReaderMissingError(ImportedFileError):
     templates: ClassVar[Mapping[Language, str]] = {
         "zh": "这台服务器还不能读取 {format} 文件，请管理员安装 oda[resume]",
         "en": "This server cannot read {format} files yet: install oda[resume]",
+    }
+
+
+class ReaderUnconfinedError(ImportedFileError):
+    """Raised when the program that reads a file cannot be confined; the file is not opened then."""
+
+    code = "reader_unconfined"
+    templates: ClassVar[Mapping[Language, str]] = {
+        "zh": "这台服务器没有可用的沙箱，不能安全地读取 {format} 文件，请改用文本或 JSON",
+        "en": "This server has no sandbox in which {format} files are read: send text or JSON",
     }

@@ -18,7 +18,7 @@ from typing import ClassVar
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from .document import JsonObject, Resume
-from .errors import ResumeError
+from .errors import ResumeError, ResumeTooLargeError
 from .history import EditRecord
 from .labels import Language
 from .naming import load_resume
@@ -70,16 +70,6 @@ class UnreadableResumeError(ResumeError):
     }
 
 
-class ResumeTooLargeError(ResumeError):
-    """Raised when a resume does not fit into a file."""
-
-    code = "resume_too_large"
-    templates: ClassVar[Mapping[Language, str]] = {
-        "zh": "简历太大：最多 {most} 字节",
-        "en": "The resume is too large: at most {most} bytes",
-    }
-
-
 class StorageError(ResumeError):
     """Raised when the folder cannot be used right now."""
 
@@ -107,11 +97,11 @@ class _File(BaseModel):
 
 
 class ResumeFiles:
-    """The resumes of a folder. Its methods block, so call them from a thread.
+    """The resumes in a folder. Its methods block, so call them from a thread.
 
     Args:
-        folder: Where the files are; it is made when the first one is written.
-        language: In which errors are told.
+        folder: Directory of the files; created when the first one is written.
+        language: Language of error messages.
     """
 
     def __init__(self, folder: Path, *, language: Language = "en") -> None:
@@ -169,7 +159,7 @@ class ResumeFiles:
 
     @contextmanager
     def changing(self, resume_id: str) -> Iterator[StoredResume]:
-        """A resume that nobody else changes meanwhile; what is set on it is stored at the end.
+        """Lock a resume against other changes; assignments to it are stored at the end.
 
         Raises: as `load` and `create`.
         """
@@ -216,7 +206,13 @@ def _write(path: Path, stored: StoredResume) -> None:
     content = {"resume": stored.resume.to_json(), "history": stored.history}
     data = json.dumps(content, ensure_ascii=False, indent=1).encode(errors="replace")
     if len(data) > MAX_FILE_BYTES:
-        raise ResumeTooLargeError(most=MAX_FILE_BYTES)
+        most = f"{MAX_FILE_BYTES:,}"
+        raise ResumeTooLargeError(
+            advice={
+                "zh": f"连同可撤销的修改，最多 {most} 字节",
+                "en": f"at most {most} bytes together with the edits that can be undone",
+            }
+        )
     draft = path.with_name(f".{path.stem}.tmp")
     draft.unlink(missing_ok=True)
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

@@ -1,7 +1,9 @@
 """Undo: a record for every edit, from which the document before it can be made again."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 from typing_extensions import TypedDict
 
@@ -13,6 +15,8 @@ from .patch import Operation, apply_patch
 
 HISTORY_LIMIT = 50
 """The number of edits that can be undone."""
+HISTORY_CHARACTERS = 1_000_000
+"""Limit of the history's size as JSON, in characters; the latest record may exceed it."""
 
 
 class EditRecord(TypedDict):
@@ -34,14 +38,17 @@ class Undone:
 
 
 def record(history: Sequence[EditRecord], edited: Edited) -> list[EditRecord]:
-    """Return the history with one more edit; the oldest ones beyond the limit are forgotten."""
+    """Return the history with one more edit; drop the oldest edits beyond the limits."""
     entry = EditRecord(
         path=edited.path,
         action=edited.action,
         patch=list(edited.patch),
         inverse=list(edited.inverse),
     )
-    return [*history, entry][-HISTORY_LIMIT:]
+    edits = [*history, entry][-HISTORY_LIMIT:]
+    sizes = accumulate(len(json.dumps(edit)) for edit in reversed(edits))
+    fitting = sum(1 for size in sizes if size <= HISTORY_CHARACTERS)
+    return edits[-max(1, fitting) :]
 
 
 def undo(resume: Resume, history: Sequence[EditRecord]) -> Undone:

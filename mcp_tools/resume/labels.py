@@ -1,4 +1,4 @@
-"""The words, per language, by which people know sections and fields."""
+"""The names of sections and fields, per language."""
 
 from collections.abc import Mapping
 from functools import cache

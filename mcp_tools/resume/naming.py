@@ -7,6 +7,9 @@ from pydantic import JsonValue, ValidationError
 from .dates import is_present
 from .document import SECTIONS, JsonObject, Resume, title_field
 from .errors import InvalidDocumentError
+from .identities import Identities
+from .limits import check_limits
+from .standard import restored
 from .values import LENIENT
 
 _SECTION_NAMES: Mapping[str, str] = {
@@ -57,26 +60,29 @@ def canonical_entry(section: str, value: JsonValue, *, foreign: bool = False) ->
 
 
 def load_resume(data: Mapping[str, JsonValue] | None) -> Resume:
-    """Make a resume of what a client sends: foreign names mapped, dates in ISO form.
+    """Build a resume from a client's data: map foreign field names, convert dates to ISO form.
 
-    Unknown fields and dates that cannot be read are kept as they are.
+    Unknown fields and dates that cannot be parsed are kept as they are.
 
     Raises:
-        InvalidDocumentError: a section does not have the shape that JSON Resume gives it.
+        InvalidDocumentError: a section does not have the shape that JSON Resume defines.
+        ResumeTooLargeError: the document exceeds the limits of a resume.
     """
     document: JsonObject = {}
-    for name, value in (data or {}).items():
+    for name, value in restored(dict(data or {})).items():
         section = canonical_section(name)
         document[section] = _joined(
             document.get(section), _canonical_value(section, value, foreign=section != name)
         )
     try:
-        return Resume.model_validate(document, context=dict(LENIENT))
+        resume = Resume.model_validate(document, context=dict(LENIENT))
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         raise InvalidDocumentError(
             path=".".join(str(step) for step in first["loc"]), reason=first["msg"]
         ) from error
+    check_limits(resume.to_json())  # again: canonical forms take more room, joined lists too
+    return resume
 
 
 def _canonical_value(section: str, value: JsonValue, *, foreign: bool) -> JsonValue:
@@ -95,7 +101,9 @@ def _without_open_dates(entry: JsonValue) -> JsonValue:
 
 def _joined(first: JsonValue, second: JsonValue) -> JsonValue:
     if isinstance(first, list) and isinstance(second, list):
-        return first + [entry for entry in second if entry not in first]
+        number = Identities().of
+        known = set(map(number, first))
+        return first + [entry for entry in second if number(entry) not in known]
     if isinstance(first, dict) and isinstance(second, dict):
         return {**second, **first}
     return first or second

@@ -2,12 +2,16 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from copy import deepcopy
+from itertools import takewhile
 from typing import Literal, NotRequired
 
 from pydantic import JsonValue
 from typing_extensions import TypedDict
 
 from .document import JsonObject
+from .identities import Identities
+
+MAX_PATHS = 100_000
 
 
 class Operation(TypedDict):
@@ -19,8 +23,19 @@ class Operation(TypedDict):
 
 
 def diff(before: JsonValue, after: JsonValue) -> list[Operation]:
-    """Return operations that turn `before` into `after`."""
-    return list(_diff(before, after, ""))
+    """Return operations that turn `before` into `after`.
+
+    If their paths would exceed `MAX_PATHS` characters together, one operation replaces the whole
+    document.
+    """
+    operations: list[Operation] = []
+    paths = 0
+    for operation in _Difference().between(before, after, ""):
+        operations.append(operation)
+        paths += len(operation["path"])
+        if paths > MAX_PATHS:
+            return [{"op": "replace", "path": "", "value": deepcopy(after)}]
+    return operations
 
 
 def apply_patch(document: JsonObject, operations: Iterable[Operation]) -> JsonObject:
@@ -34,48 +49,55 @@ def apply_patch(document: JsonObject, operations: Iterable[Operation]) -> JsonOb
     return changed
 
 
-def _diff(before: JsonValue, after: JsonValue, at: str) -> Iterator[Operation]:
-    if isinstance(before, dict) and isinstance(after, dict):
-        yield from _diff_objects(before, after, at)
-    elif isinstance(before, list) and isinstance(after, list):
-        yield from _diff_lists(before, after, at)
-    elif before != after or type(before) is not type(after):
-        yield {"op": "replace", "path": at, "value": deepcopy(after)}
+class _Difference:
+    """Computes the difference of two documents; each of their parts is compared once."""
 
+    def __init__(self) -> None:
+        self._identities = Identities()
 
-def _diff_objects(before: JsonObject, after: JsonObject, at: str) -> Iterator[Operation]:
-    for key in before:
-        if key not in after:
-            yield {"op": "remove", "path": f"{at}/{_escaped(key)}"}
-    for key, value in after.items():
-        path = f"{at}/{_escaped(key)}"
-        if key in before:
-            yield from _diff(before[key], value, path)
+    def between(self, before: JsonValue, after: JsonValue, at: str) -> Iterator[Operation]:
+        if self._are_equal(before, after):
+            return
+        if isinstance(before, dict) and isinstance(after, dict):
+            yield from self._between_objects(before, after, at)
+        elif isinstance(before, list) and isinstance(after, list):
+            yield from self._between_lists(before, after, at)
         else:
-            yield {"op": "add", "path": path, "value": deepcopy(value)}
+            yield {"op": "replace", "path": at, "value": deepcopy(after)}
 
+    def _between_objects(
+        self, before: JsonObject, after: JsonObject, at: str
+    ) -> Iterator[Operation]:
+        for key in before:
+            if key not in after:
+                yield {"op": "remove", "path": f"{at}/{_escaped(key)}"}
+        for key, value in after.items():
+            path = f"{at}/{_escaped(key)}"
+            if key in before:
+                yield from self.between(before[key], value, path)
+            else:
+                yield {"op": "add", "path": path, "value": deepcopy(value)}
 
-def _diff_lists(
-    before: Sequence[JsonValue], after: Sequence[JsonValue], at: str
-) -> Iterator[Operation]:
-    start = _common(before, after)
-    end = _common(before[start:][::-1], after[start:][::-1])
-    old, new = before[start : len(before) - end], after[start : len(after) - end]
-    for index in range(min(len(old), len(new))):
-        yield from _diff(old[index], new[index], f"{at}/{start + index}")
-    for index in reversed(range(len(new), len(old))):
-        yield {"op": "remove", "path": f"{at}/{start + index}"}
-    for index in range(len(old), len(new)):
-        yield {"op": "add", "path": f"{at}/{start + index}", "value": deepcopy(new[index])}
+    def _between_lists(
+        self, before: Sequence[JsonValue], after: Sequence[JsonValue], at: str
+    ) -> Iterator[Operation]:
+        start = self._common(before, after)
+        end = self._common(before[start:][::-1], after[start:][::-1])
+        old, new = before[start : len(before) - end], after[start : len(after) - end]
+        for index in range(min(len(old), len(new))):
+            yield from self.between(old[index], new[index], f"{at}/{start + index}")
+        for index in reversed(range(len(new), len(old))):
+            yield {"op": "remove", "path": f"{at}/{start + index}"}
+        for index in range(len(old), len(new)):
+            yield {"op": "add", "path": f"{at}/{start + index}", "value": deepcopy(new[index])}
 
+    def _common(self, first: Sequence[JsonValue], second: Sequence[JsonValue]) -> int:
+        """Return the length of the common prefix of two lists."""
+        pairs = zip(first, second, strict=False)
+        return sum(1 for _ in takewhile(lambda pair: self._are_equal(*pair), pairs))
 
-def _common(first: Sequence[JsonValue], second: Sequence[JsonValue]) -> int:
-    length = 0
-    for one, other in zip(first, second, strict=False):
-        if diff(one, other):
-            break
-        length += 1
-    return length
+    def _are_equal(self, one: JsonValue, other: JsonValue) -> bool:
+        return self._identities.of(one) == self._identities.of(other)
 
 
 def _apply(holder: JsonObject, operation: Operation) -> None:

@@ -8,6 +8,10 @@ from .naming import canonical_field, canonical_section
 
 _STEP = re.compile(r"(?:^|\.)\s*(?P<name>[A-Za-z_][\w-]*)\s*|\[\s*(?P<index>\d{1,6})\s*\]\s*")
 
+MAX_PATH = 1_000
+"""Maximum length of a path, in characters."""
+_SHOWN = 60
+
 
 @dataclass(frozen=True, slots=True)
 class Path:
@@ -29,6 +33,8 @@ class Path:
         steps: list[str | int] = []
         stripped = text.strip()
         position = 0
+        if len(stripped) > MAX_PATH:
+            raise InvalidPathError(path=f"{stripped[:_SHOWN]}…")
         while position < len(stripped):
             match = _STEP.match(stripped, position)
             if match is None or (match["index"] is not None and not steps):

@@ -54,11 +54,11 @@ Value = str | int | float | bool | list[Any] | dict[str, Any] | None
 
 
 def make_server(resumes: ResumeFiles) -> MCPServer:
-    """A server with tools that list, create, read, edit, undo and export, and with resources.
+    """Create a server with tools to list, create, read, edit, undo and export, and resources.
 
     `resume://{id}` is the document, `resume://{id}/{template}.pdf` and `.docx` are files of it.
     Each answer about one resume holds its `resume_id` and `version`. Output is not structured,
-    because a structured one goes to the model twice.
+    because structured output is sent to the model twice.
     """
     server = MCPServer(
         "resume",

@@ -1,4 +1,4 @@
-"""What may stand at a path: the type that the models give it, and the check of values."""
+"""Types of the values at a path according to the models, and the check of values."""
 
 from dataclasses import dataclass
 from functools import cache

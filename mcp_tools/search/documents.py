@@ -60,13 +60,13 @@ class Passage:
 
     @property
     def cut(self) -> bool:
-        """Whether there is more after the last line."""
+        """Whether there are more lines after the last one."""
         return self.last_line < self.total_lines
 
 
 @dataclass(frozen=True)
 class _Library:
-    """What was on the disk at one time, ready to be searched."""
+    """A searchable snapshot of the documents on disk."""
 
     stamp: tuple[tuple[Path, int, int], ...]
     sections: Sequence[Section]

@@ -21,7 +21,7 @@ class SearchHit(BaseModel):
     """Name of the document, for `read_document`."""
     heading: str
     line: int
-    """Where the section begins, for `read_document`."""
+    """First line of the section, for `read_document`."""
     score: float
     """Higher is better; comparable within one search."""
     snippet: str
@@ -35,9 +35,9 @@ class SearchResult(BaseModel):
 
 
 def make_server(documents: Documents) -> MCPServer:
-    """A server with the tools `search_documents` and `read_document`.
+    """Create a server with the tools `search_documents` and `read_document`.
 
-    Their output is not structured, because a structured one goes to the model twice.
+    Their output is not structured, because structured output is sent to the model twice.
     """
     server = MCPServer(
         "search",

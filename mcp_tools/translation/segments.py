@@ -23,7 +23,7 @@ class Segment(BaseModel):
     id: str
     text: str
     context: str = ""
-    """Where it stands."""
+    """Location in the document."""
 
 
 _SEGMENTS = TypeAdapter(list[Segment])
@@ -31,10 +31,10 @@ _TRANSLATIONS = TypeAdapter(dict[str, str])
 
 
 def load_segments(data: bytes) -> list[Segment]:
-    """What the program `segments` has written.
+    """Parse the output of the program `segments`.
 
     Raises:
-        TranslationError: it is something else.
+        TranslationError: the output is malformed.
     """
     try:
         return _SEGMENTS.validate_json(data)
@@ -51,7 +51,7 @@ def load_translations(data: bytes) -> dict[str, str]:
 
 
 def dump_translations(translations: Mapping[str, str]) -> bytes:
-    """What the program `apply` reads."""
+    """Return the input of the program `apply`."""
     return _TRANSLATIONS.dump_json(dict(translations))
 
 

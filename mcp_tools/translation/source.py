@@ -1,14 +1,15 @@
-"""The programs that translate, as sources for a sandbox, and what they need to be told."""
+"""Sources of the translation programs for a sandbox, and their arguments."""
 
 from functools import cache
-from importlib import resources
 from pathlib import PurePosixPath
 from typing import Literal, get_args
+
+from mcp_tools.apart import sources_of
 
 Kind = Literal["docx", "xlsx", "pdf"]
 
 _PROGRAMS = "mcp_tools.translation.programs"
-_MAIN = "translator"
+_MAIN = "import sys; from programs.translator import main; main(*sys.argv[1:])"
 
 
 def kind_of(path: str) -> Kind | None:
@@ -25,12 +26,4 @@ def program() -> tuple[str, dict[str, str]]:
     SOURCE OUT`, paths relative to its working directory, and needs lxml, openpyxl, pdfminer, pypdf,
     reportlab, fontTools and pypdfium2, each for its kind only.
     """
-    names = (PurePosixPath(file.name) for file in resources.files(_PROGRAMS).iterdir())
-    modules = {name.stem for name in names if name.suffix == ".py"} - {"__init__", _MAIN}
-    return _source(_MAIN), {name: _source(name) for name in sorted(modules)}
-
-
-def _source(name: str) -> str:
-    """A module as it runs there, where they lie side by side, without a package."""
-    text = (resources.files(_PROGRAMS) / f"{name}.py").read_text("utf-8")
-    return text.replace("from .", "from ")
+    return _MAIN, sources_of(_PROGRAMS)

@@ -1,4 +1,4 @@
-"""What ffmpeg is told, and what it answers."""
+"""Arguments of ffmpeg, and parsing of its output."""
 
 import json
 from collections.abc import Sequence
@@ -35,7 +35,7 @@ class VideoError(Exception):
 
 @dataclass(frozen=True)
 class Video:
-    """What a file holds."""
+    """The properties of a video file."""
 
     duration_s: float
     """0 where the file does not say."""
@@ -61,10 +61,10 @@ def probe_arguments(path: str) -> list[str]:
 
 
 def video_of(stdout: str) -> Video:
-    """What ffprobe has told.
+    """Parse the output of ffprobe.
 
     Raises:
-        VideoError: `broken`, or what the program has said.
+        VideoError: `broken`, or the error reported by the program.
     """
     try:
         told = json.loads(stdout)

@@ -1,9 +1,9 @@
-"""The web, searched and read.
+"""Web search and retrieval of pages as text.
 
-`Web` asks the search engine that is set up (`config`) and reads pages as text. A page is fetched
-from public addresses only: `addresses` says which, `connection` checks each at the moment it is
-connected to. What a page holds is read in a process of its own (`reader`).
-`python -m mcp_tools.web` offers both over MCP.
+`Web` queries the configured search engine (`config`) and reads pages as text. Pages are fetched
+from public addresses only: `addresses` defines them, and `connection` checks each address when it
+connects. Content is parsed in an isolated process (`reader`). `python -m mcp_tools.web` offers both
+over MCP.
 """
 
 from .config import WebConfig
@@ -18,7 +18,7 @@ from .errors import (
 )
 from .limits import WebLimits
 from .providers import SearchResult
-from .reader import Document, Read, Reading
+from .reader import Document, Reading
 from .web import Page, SearchResults, Web
 
 __all__ = [
@@ -27,7 +27,6 @@ __all__ = [
     "Document",
     "Page",
     "PageError",
-    "Read",
     "Reading",
     "SearchError",
     "SearchNotConfiguredError",

@@ -14,7 +14,7 @@ from mcp_tools.web.web import Web
 
 
 def main() -> int:
-    """Serve until the client leaves or the process is told to end."""
+    """Serve until the client disconnects or the process is terminated."""
     parser = argparse.ArgumentParser(
         prog="python -m mcp_tools.web",
         description=config.__doc__,

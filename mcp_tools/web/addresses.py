@@ -49,7 +49,7 @@ _SPECIAL: tuple[Network, ...] = tuple(
 
 
 def is_public(address: Address) -> bool:
-    """Whether an address belongs to the public Internet, with no other address inside it."""
+    """Return whether an address is public, and embeds no other address."""
     if isinstance(address, IPv6Address) and (
         address.scope_id is not None or address not in _GLOBAL_UNICAST_V6
     ):
@@ -62,7 +62,7 @@ class Allowance:
     """An exception: a network on the usual ports, or one place on one port."""
 
     target: Network | str
-    """A name stands for whatever it resolves to."""
+    """An address range, or a name, which allows whatever it resolves to."""
     port: int | None = None
     """None: the usual ones."""
 
@@ -71,7 +71,7 @@ class Allowance:
         """Read `10.0.0.0/8`, `10.1.2.3:9000`, `[fd00::1]:9000` or `wiki.example:8000`.
 
         Raises:
-            WebConfigError: when it is none of these.
+            WebConfigError: the text has none of these forms.
         """
         try:
             return cls(ip_network(text))
@@ -105,7 +105,7 @@ class AddressRules:
         self._allowances = tuple(Allowance.parse(text) for text in allow)
 
     def permit(self, host: str, address: str, port: int) -> bool:
-        """Whether a connection may be made to an address that `host` has resolved to."""
+        """Return whether a connection to an address that `host` has resolved to is allowed."""
         found = ip_address(address)
         if port in PORTS and is_public(found):
             return True

@@ -1,4 +1,4 @@
-"""How the web is reached, from the environment.
+"""Configuration of web access, from the environment.
 
     ODA_SEARCH_PROVIDER   searxng, tavily, brave or ddgs; without it the first that is set up below
     SEARXNG_URL           a SearXNG instance with `json` under `search.formats`; may be private
@@ -7,11 +7,11 @@
     ODA_FETCH_ALLOW       places off the public web that pages may be fetched from: CIDRs and
                           host:port, separated by commas
 
-`ddgs` asks DuckDuckGo without a key, unofficially, and only when it is chosen by name. Search
-engines are asked through the proxy that the environment names, if any; pages never are.
+`ddgs` queries DuckDuckGo without a key, unofficially, and only when it is chosen by name. Search
+engines are queried through the proxy set in the environment, if any; pages never are.
 
-`ODA_FETCH_ALLOW` is dangerous: whoever can make the agent read a page can then make it read what
-is there, such as an administration page without a password. Name single ports, not networks.
+`ODA_FETCH_ALLOW` is dangerous: anyone who can make the agent read a page can then make it read
+these places, such as an administration page without a password. List single ports, not networks.
 """
 
 import os
@@ -53,10 +53,10 @@ class WebConfig:
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] = os.environ) -> "WebConfig":
-        """Read the variables above; an empty one is none.
+        """Read the variables above; empty ones count as missing.
 
         Raises:
-            WebConfigError: when a value makes no sense.
+            WebConfigError: a value is invalid.
         """
 
         def value(name: str) -> str | None:

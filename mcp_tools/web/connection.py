@@ -14,7 +14,7 @@ from mcp_tools.web.addresses import AddressRules
 from mcp_tools.web.errors import AddressRefusedError, PageUnavailableError
 
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
-"""From a host and a port to addresses, best first; raises OSError when there are none."""
+"""Resolves a host and a port to addresses, best first; raises OSError if there are none."""
 
 MOST_ADDRESSES = 4
 
@@ -26,7 +26,7 @@ async def resolve(host: str, port: int) -> Sequence[str]:
 
 
 class GuardedNetwork(httpcore.AsyncNetworkBackend):
-    """Where an httpcore pool gets its connections from."""
+    """Network backend of an httpcore pool that checks addresses when it connects."""
 
     def __init__(self, rules: AddressRules, *, resolve: Resolve, connect_s: float) -> None:
         self._rules = rules

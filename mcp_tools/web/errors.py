@@ -38,7 +38,7 @@ class WebConfigError(WebError):
 
 
 class SearchError(WebError):
-    """Base of what goes wrong with a search."""
+    """Base of errors of a search."""
 
     code = "search_error"
 
@@ -85,7 +85,7 @@ class SearchAnswerError(SearchError):
 
 
 class PageError(WebError):
-    """Base of what goes wrong with a page."""
+    """Base of errors of a page."""
 
     code = "page_error"
 

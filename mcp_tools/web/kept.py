@@ -18,9 +18,9 @@ class _Flight(Generic[T]):
 
 
 class Kept(Generic[T]):
-    """The latest answers by question. Who asks the same at the same time shares one asking.
+    """Cache of the latest answers; concurrent identical questions share one request.
 
-    An asking goes on as long as somebody waits for it. Failures are not kept.
+    A request continues as long as at least one caller waits for it. Failures are not cached.
     """
 
     def __init__(

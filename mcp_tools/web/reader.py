@@ -1,21 +1,26 @@
-"""Documents as text: which kinds there are, and the process that reads them."""
+"""Conversion of documents to text, by kind of document."""
 
 import asyncio
 import json
 import math
-import sys
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Literal
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
+from mcp_tools.apart import ReadApart, UnconfinedError, read_apart
 from mcp_tools.web import reader_program
 from mcp_tools.web.errors import PageUnreadableError
 from mcp_tools.web.limits import WebLimits
 
 Kind = Literal["html", "text", "pdf"]
+
+_BYTES_OF_CHARACTER = 12
+"""Maximum number of output bytes per character: the longest escape in ASCII JSON."""
+_MOST_BESIDES = 16_384
+"""Output bytes reserved for title, date and punctuation."""
 
 _KINDS: dict[str, Kind] = {
     "text/html": "html",
@@ -39,10 +44,10 @@ def kind_of(media_type: str) -> Kind | None:
 
 @dataclass(frozen=True)
 class Document:
-    """What a page has answered."""
+    """The response of a page."""
 
     url: str
-    """Where it was in the end, after redirects."""
+    """Final URL, after redirects."""
     media_type: str
     kind: Kind
     charset: str | None
@@ -58,18 +63,16 @@ class Reading(BaseModel):
     """A date in ISO format."""
     text: str
     cut: bool
-    """Whether there was more text than is taken."""
+    """Whether the text was truncated."""
 
 
-Read = Callable[[Document, WebLimits], Awaitable[Reading]]
-"""Raises PageUnreadableError."""
-
-
-async def read_in_process(document: Document, limits: WebLimits) -> Reading:
-    """Read a document in a Python process of its own, with limits and an empty environment.
+async def read_document(
+    document: Document, limits: WebLimits, read: ReadApart = read_apart
+) -> Reading:
+    """Read a document as text: plain text here, all other kinds in an isolated process with limits.
 
     Raises:
-        PageUnreadableError: when that fails, takes too long, or finds no text.
+        PageUnreadableError: reading failed, timed out, found no text, or cannot be done safely.
     """
     task = {
         "kind": document.kind,
@@ -77,33 +80,29 @@ async def read_in_process(document: Document, limits: WebLimits) -> Reading:
         "charset": document.charset,
         "chars": limits.page_chars,
         "patience_s": limits.reading_s,
-        "cpu_s": math.ceil(limits.reading_most_s),
-        "memory_bytes": limits.reading_memory_bytes,
     }
-    process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-I",
-        str(Path(reader_program.__file__)),
-        json.dumps(task),
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.DEVNULL,
-        env={},
-    )
     try:
-        async with asyncio.timeout(limits.reading_most_s):
-            answer, _ = await process.communicate(document.body)
+        if document.kind == "text":
+            answer = await asyncio.to_thread(reader_program.read, document.body, task)
+        else:
+            answer = await read(
+                document.body,
+                await asyncio.to_thread(_program),
+                modules={},
+                arguments=(json.dumps(task),),
+                wall_s=limits.reading_most_s,
+                cpu_s=math.ceil(limits.reading_most_s),
+                memory_bytes=limits.reading_memory_bytes,
+                output_bytes=_BYTES_OF_CHARACTER * limits.page_chars + _MOST_BESIDES,
+            )
+        reading = Reading.model_validate_json(answer)
     except TimeoutError as error:
         raise PageUnreadableError(
             f"the page takes longer than {limits.reading_most_s:g} s to read"
         ) from error
-    finally:
-        if process.returncode is None:
-            process.kill()
-            await process.communicate()  # a full pipe would keep `wait` from returning
-    try:
-        reading = Reading.model_validate_json(answer)
-    except ValidationError as error:
+    except UnconfinedError as error:
+        raise PageUnreadableError(str(error)) from error
+    except ValueError as error:
         raise PageUnreadableError(
             f"the {document.kind} cannot be read: it is damaged or protected"
         ) from error
@@ -112,3 +111,8 @@ async def read_in_process(document: Document, limits: WebLimits) -> Reading:
             "there is no text in the page: it may need a browser, or consist of images"
         )
     return reading
+
+
+@cache
+def _program() -> str:
+    return Path(reader_program.__file__).read_text("utf-8")

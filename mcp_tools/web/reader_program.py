@@ -1,8 +1,8 @@
-"""Reads a stranger's document as text, in a process of its own that may fail or be killed.
+"""The program that reads an untrusted document as text in isolation, see `mcp_tools.apart`.
 
-It imports no other module of this package, so that it can run wherever its libraries are.
-The task is a JSON object in the first argument, the document comes on stdin, the result goes to
-stdout as a JSON object with `title`, `published`, `text` and `cut`. Any failure is an exit code.
+It imports no other module of this package. Its second argument is the task as a JSON object; it
+prints a JSON object with `title`, `published`, `text` and `cut`. It exits with a nonzero code on
+any failure.
 """
 
 import codecs
@@ -11,6 +11,7 @@ import json
 import re
 import signal
 import sys
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
@@ -22,18 +23,6 @@ WIDER = {"gb2312": "gb18030", "gbk": "gb18030", "iso-8859-1": "cp1252", "ascii":
 
 class OutOfPatience(BaseException):
     """Raised when reading with headings and lists takes too long; no library catches it."""
-
-
-def limit_process(cpu_s: int, memory_bytes: int) -> None:
-    """Take what the system offers to bound this process."""
-    try:
-        import resource
-    except ImportError:  # not on this system: who started the process kills it in time
-        return
-    resource.setrlimit(resource.RLIMIT_CPU, (cpu_s, cpu_s))
-    resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
-    resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
 def set_patience(seconds: float) -> None:
@@ -123,21 +112,28 @@ def read_pdf(body: bytes, task: dict[str, Any]) -> dict[str, str | None]:
 READERS = {"html": read_html, "text": read_text, "pdf": read_pdf}
 
 
-def main() -> None:
-    task = json.loads(sys.argv[1])
-    limit_process(task["cpu_s"], task["memory_bytes"])
-    result = READERS[task["kind"]](sys.stdin.buffer.read(), task)
+def read(body: bytes, task: dict[str, Any]) -> str:
+    """Return the result as JSON.
+
+    Raises:
+        Exception: the document cannot be read.
+    """
+    result = READERS[task["kind"]](body, task)
     text = (result["text"] or "").strip()
-    json.dump(
+    return json.dumps(
         {
             "title": (result["title"] or "").strip()[:MAX_TITLE] or None,
             "published": result["published"],
             "text": text[: task["chars"]],
             "cut": len(text) > task["chars"],
-        },
-        sys.stdout,
+        }
     )
 
 
+def main(path: str, task: str) -> None:
+    body = sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
+    sys.stdout.write(read(body, json.loads(task)))
+
+
 if __name__ == "__main__":
-    main()
+    main(*sys.argv[1:])

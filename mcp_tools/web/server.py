@@ -16,9 +16,9 @@ _LOOKS_ONLY = ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_wo
 
 
 def make_server(web: Web) -> MCPServer[None]:
-    """A server with the tools `web_search` and `fetch_page`; it opens and closes `web`.
+    """Create a server with the tools `web_search` and `fetch_page`; it opens and closes `web`.
 
-    Their output is not structured, because a structured one goes to the model twice.
+    Their output is not structured, because structured output is sent to the model twice.
     """
 
     @asynccontextmanager

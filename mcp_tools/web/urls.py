@@ -34,7 +34,7 @@ def parse_url(text: str) -> httpx.URL:
 
 
 def join_url(base: httpx.URL, location: str) -> httpx.URL:
-    """Where a redirect leads.
+    """Return the target of a redirect.
 
     Raises:
         UrlRefusedError: see `parse_url`.

@@ -11,6 +11,7 @@ from typing import Self
 
 import httpx
 
+from mcp_tools.apart import ReadApart, read_apart
 from mcp_tools.web.addresses import AddressRules
 from mcp_tools.web.config import WebConfig
 from mcp_tools.web.connection import GuardedNetwork, Resolve, resolve
@@ -26,7 +27,7 @@ from mcp_tools.web.limits import WebLimits
 from mcp_tools.web.pace import Pace
 from mcp_tools.web.providers import SearchProvider, SearchResult, choose_provider
 from mcp_tools.web.providers.provider import MAX_RESULTS
-from mcp_tools.web.reader import Read, read_in_process
+from mcp_tools.web.reader import read_document
 from mcp_tools.web.urls import parse_url
 
 MAX_QUERY = 400
@@ -35,7 +36,7 @@ MAX_WORDS = 50
 
 @dataclass(frozen=True)
 class SearchResults:
-    """What was found, best first; a stranger's text."""
+    """Search results, best first; untrusted text."""
 
     query: str
     """As it was asked, normalised."""
@@ -45,12 +46,12 @@ class SearchResults:
 
 @dataclass(frozen=True)
 class Page:
-    """What can be read on a page; a stranger's text."""
+    """The text of a page; untrusted."""
 
     url: str
     """As it was asked for, normalised."""
     final_url: str
-    """Where it led."""
+    """URL after redirects."""
     media_type: str
     title: str | None
     published: str | None
@@ -58,7 +59,7 @@ class Page:
     text: str
     """Markdown, where the page was HTML."""
     cut: bool
-    """Whether there was more text than is taken."""
+    """Whether the text was truncated."""
 
 
 class Web:
@@ -70,13 +71,13 @@ class Web:
         *,
         limits: WebLimits | None = None,
         resolve: Resolve = resolve,
-        read: Read = read_in_process,
+        read: ReadApart = read_apart,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
-        """Without `config`, the environment's.
+        """Create a client for `config`, by default that of the environment.
 
-        `resolve` replaces the system's names, `read` the process that reads a page.
+        `resolve` replaces the system's name resolution; `read` reads HTML and PDF in isolation.
 
         Raises:
             WebConfigError: when a setting is wrong.
@@ -164,7 +165,7 @@ class Web:
     async def _fetch(self, url: httpx.URL) -> Page:
         async with self._place():
             document = await self._downloader.get(url)
-            reading = await self._read(document, self._limits)
+            reading = await read_document(document, self._limits, self._read)
         return Page(
             url=str(url),
             final_url=document.url,

@@ -1,7 +1,7 @@
-"""Any ADK agent behind the protocol, unchanged.
+"""Adapter for unmodified ADK agents.
 
-It runs in a session in memory that is made anew from the exported state for each call. So what goes
-on in this process and what goes on elsewhere is the same, and a call that fails leaves no trace.
+The agent runs in an in-memory session that is rebuilt from the exported state for each call. So
+continuing in this process and continuing elsewhere are the same, and a failed call leaves no trace.
 """
 
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
@@ -41,31 +41,33 @@ from oda.tools.limits import ToolLimits
 from oda.tools.recording import current_recorder
 
 GO_ON = "Go on."
-"""What an agent is told that is to go on by itself: ADK and A2A know no turn without a message."""
+"""Message for an agent that continues without input: ADK and A2A require one for each turn."""
 
 _Events = TypeAdapter(list[Event])
 
 
 class AdkAgent(Adapter):
-    """An ADK agent, graph, or `App` with its plugins.
+    """Adapts an ADK agent, graph, or `App` with its plugins.
 
-    Texts come as the model writes them, tool calls and results as messages of the kind `tool`. A
-    tool's confirmation, `RequestInput` and whatever else waits for a person become
-    `REQUEST_CONFIRM`; the next input answers by `confirmed`, which a text does not, except where a
-    text is asked for. Transfers between sub-agents stay inside; the next input goes to the one that
-    has spoken last, as in ADK.
+    Texts arrive as the model writes them, tool calls and results as messages of the kind `tool`.
+    Anything that waits for a person, such as a tool's confirmation or `RequestInput`, becomes
+    `REQUEST_CONFIRM`; the next input answers it by `confirmed`. Text answers it only if text was
+    requested. Transfers between sub-agents are internal; the next input goes to the one that has
+    spoken last, as in ADK.
 
     Args:
-        agent: It may be shared by any number of adapters.
-        tell: What the agent is told of an input and the workflow's state; by default the content.
-        interpret: Reads an output out of the agent's answer, such as structured text.
-        then: The action of an answer that nothing interprets.
-        max_events: That the agent remembers at most, in whole turns. The latest turn is always
-            remembered.
+        agent: May be shared by any number of adapters.
+        name: By default the agent's own.
+        description: By default the agent's own.
+        tell: Returns the message for an input and the workflow's state; by default the content.
+        interpret: Converts the agent's answer to an output, e.g. parses structured text.
+        then: The action of an answer if `interpret` is not given.
+        max_events: Maximum number of events the agent remembers, in whole turns. The latest turn is
+            always remembered.
     """
 
     _is_metered = True
-    """Whether what models cost is at our expense."""
+    """Whether we pay for the agent's model calls."""
 
     def __init__(
         self,
@@ -114,7 +116,7 @@ class AdkAgent(Adapter):
                     if self._is_metered:
                         usage.count(event.usage_metadata, event.model_version)
                 if (failure := self._failure(event)) is not None:
-                    reported = failure  # of what is raised, ADK says so first
+                    reported = failure  # ADK reports an error as an event before it raises it
                 elif text_of(event):
                     reported = None
                 for said in self._messages(event):
@@ -173,14 +175,14 @@ class AdkAgent(Adapter):
         return sync_tools_in_threads(limits.threads)
 
     def _messages(self, event: Event) -> Iterable[AgentMessage]:
-        """What is said in an event."""
+        """Return the messages in an event."""
         return messages_of(event)
 
     def _failure(self, event: Event) -> Exception | None:
         """Why the agent has failed, if an event reports that."""
         if is_error(event):
             return ModelReportedError(event.error_code or "", event.error_message)
-        if event.error_message and not event.error_code:  # of agents that call services
+        if event.error_message and not event.error_code:  # from agents that call services
             return ModelReportedError("UNKNOWN_ERROR", event.error_message)
         return None
 

@@ -1,4 +1,4 @@
-"""What the events of an ADK agent say: messages, questions, what is remembered. Pure."""
+"""Interpretation of ADK events: messages, questions, and what to remember. Pure."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -19,14 +19,14 @@ _CONFIRMATION = "adk_request_confirmation"
 _REQUEST = "adk_request_"
 _TRANSFER = "transfer_to_agent"
 _FOR_DEVELOPERS = "responding with a FunctionResponse"
-"""In the hint that ADK gives where the tool's author has given none."""
+"""Part of ADK's default hint for a confirmation, used if the tool's author has given none."""
 _PROMPTS = ("message", "input_required", "auth_required")
 """Arguments with the question, of ADK's `RequestInput` and of remote agents."""
 _TAKES_TEXT = frozenset({"adk_request_input", "mock_function_call_for_required_user_input"})
 
 
 def messages_of(event: Event) -> Iterator[AgentMessage]:
-    """What is said in an event. Transfers are the agent's own affair, questions its output."""
+    """Yield the messages in an event, without transfers, which are internal, and questions."""
     for part in (event.content and event.content.parts) or ():
         if part.text:
             yield AgentMessage(
@@ -47,7 +47,7 @@ def _is_shown(name: str | None) -> bool:
 
 
 def open_questions(events: Sequence[Event]) -> Sequence[Question]:
-    """What the latest turn that has asked something waits for."""
+    """Return the questions of the latest turn that are still open."""
     for turn in reversed(dict.fromkeys(event.invocation_id for event in events)):
         if asked := outcome_of(events_of(events, turn)).pending_input:
             return asked
@@ -55,7 +55,7 @@ def open_questions(events: Sequence[Event]) -> Sequence[Question]:
 
 
 def wording(questions: Iterable[Question]) -> str:
-    """What a person is asked."""
+    """Return the text with which a person is asked."""
     return "\n".join(_wording(question) for question in questions)
 
 
@@ -72,12 +72,12 @@ def _wording(question: Question) -> str:
 
 
 def answer_to(questions: Sequence[Question], input: AgentInput) -> Content | None:
-    """The message by which an input answers questions; None when it is about something else.
+    """Return the message by which an input answers questions; None if it does not answer them.
 
     A request for input is answered by any text, a confirmation only by `confirmed`.
 
     Raises:
-        ConflictError: nothing waits for the answer.
+        ConflictError: the input is an answer, but no question is open.
     """
     if not questions and input.answers:
         raise nothing_waits()

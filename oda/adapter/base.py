@@ -1,4 +1,4 @@
-"""What adapters have in common: `invoke` is the end of `stream`."""
+"""Base class of adapters, which implements `invoke` by `stream`."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -12,11 +12,11 @@ from oda.errors import ConflictError
 
 
 class Adapter(ABC):
-    """An agent that is wrapped. Subclasses say what comes as it happens.
+    """Base class of wrapped agents. Subclasses yield messages as they arise.
 
     Args:
-        name: By which others hand over to it.
-        description: What it is for; read by models and people.
+        name: Used by other agents to hand over to it.
+        description: Its purpose; read by models and people.
     """
 
     streams = True
@@ -60,7 +60,7 @@ class Adapter(ABC):
 
 
 def nothing_waits() -> ConflictError:
-    """Why an answer to a question is refused that nobody has asked."""
+    """Return the error for an answer when no question is open."""
     return ConflictError(
         "Nothing waits for a confirmation.", remedy="it may have been answered already"
     )

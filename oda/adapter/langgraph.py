@@ -27,13 +27,13 @@ except ImportError as error:
 
 
 class LangGraphAgent(Adapter):
-    """A graph with its state.
+    """Adapts a LangGraph graph and its state.
 
-    Texts come as the models in its nodes write them (tag a model `nostream` to keep it to itself),
-    tool calls and results as messages of the kind `tool`, what nodes write to the stream writer as
+    Texts arrive as the models in its nodes write them (tag a model `nostream` to hide it), tool
+    calls and results as messages of the kind `tool`, output of nodes to the stream writer as
     `progress`. The graph's checkpoints are kept in the exported state, whatever checkpointer it was
-    compiled with, so all that stands in its state must be of LangGraph's safe types or of `types`;
-    how much that is, is up to the graph. A call that fails leaves no trace.
+    compiled with, so all values in its state must be of LangGraph's safe types or of `types`; their
+    size is up to the graph. A failed call leaves no trace.
 
     Where a node calls `interrupt(value)`, the value is the output's content. It is answered by
     `confirmed`: a bool, or with a payload `{"confirmed", "payload"}`; or by the next text.
@@ -46,7 +46,7 @@ class LangGraphAgent(Adapter):
             last message, or in a graph without messages the whole state.
         then: The action of an output that names none.
         on_interrupt: The action where a node interrupts.
-        types: Classes that stand in the graph's state.
+        types: Additional classes of values in the graph's state.
     """
 
     def __init__(
@@ -159,7 +159,7 @@ def _config(input: AgentInput) -> RunnableConfig:
 def _happening(
     graph: Pregel[Any, Any, Any, Any], told: Any, config: RunnableConfig
 ) -> AsyncGenerator[tuple[tuple[str, ...], str, Any], None]:
-    """What the graph and its subgraphs do: who, what kind, what."""
+    """Stream the events of the graph and its subgraphs as (namespace, mode, data)."""
     stream = graph.astream(
         told, config, stream_mode=["messages", "values", "custom"], subgraphs=True
     )

@@ -53,11 +53,11 @@ class Checkpoints:
         )
 
     def restored(self, state: Mapping[str, JsonValue]) -> InMemorySaver:
-        """A saver that holds the thread.
+        """Return a saver that holds the thread.
 
         Raises:
-            ValidationError: the state is no exported one.
-            ConfigurationError: it holds types that nobody has named.
+            ValidationError: the state was not exported by `exported`.
+            ConfigurationError: it contains types that are not declared.
         """
         saver = InMemorySaver(serde=self._serializer)
         for stored in StoredThread.model_validate(state).checkpoints:
@@ -73,10 +73,10 @@ class Checkpoints:
         return saver
 
     def exported(self, saver: InMemorySaver, *, waits: bool) -> dict[str, JsonValue]:
-        """The thread in a saver; only one that waits still needs its subgraphs' checkpoints.
+        """Return the thread in a saver; checkpoints of subgraphs are included only if it waits.
 
         Raises:
-            ConfigurationError: it holds types that nobody has named.
+            ConfigurationError: it contains types that are not declared.
         """
         with _nothing_blocked():
             latest: dict[str, CheckpointTuple] = {}

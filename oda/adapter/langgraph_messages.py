@@ -1,4 +1,4 @@
-"""What a LangGraph graph says while it runs, as messages. Needs the extra `langgraph`."""
+"""Messages of a LangGraph graph while it runs. Needs the extra `langgraph`."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -12,13 +12,13 @@ from oda.message.storable import storable
 
 
 def messages_in(values: Any) -> Sequence[BaseMessage]:
-    """The conversation in a graph's state; empty where there is none."""
+    """Return the conversation in a graph's state; empty if there is none."""
     found = values.get("messages") if isinstance(values, Mapping) else None
     return [message for message in found or () if isinstance(message, BaseMessage)]
 
 
 class MessageReader:
-    """Puts together what comes in pieces, and tells each message once.
+    """Assembles messages from their pieces, and yields each message once.
 
     Args:
         values: The graph's state before it runs.
@@ -29,7 +29,7 @@ class MessageReader:
         self._begun: dict[str, AIMessageChunk] = {}
 
     def piece(self, message: BaseMessage) -> Iterator[AgentMessage]:
-        """What a model writes; other messages come with the state."""
+        """Yield the text that a model writes; other messages come with the state."""
         if not isinstance(message, AIMessageChunk):
             return
         yield from _said(message, partial=True)
@@ -40,13 +40,13 @@ class MessageReader:
             yield from self._whole(key, self._begun[key])
 
     def state(self, values: Any) -> Iterator[AgentMessage]:
-        """What is new in the graph's state."""
+        """Yield the new messages in the graph's state."""
         for number, message in enumerate(messages_in(values)):
             if (key := _key(number, message)) not in self._told:
                 yield from self._whole(key, message)
 
     def rest(self) -> Iterator[AgentMessage]:
-        """What was begun, never marked as complete, and did not come into the state."""
+        """Yield messages that have begun, but were neither completed nor found in the state."""
         for key, message in list(self._begun.items()):
             yield from self._whole(key, message)
 
@@ -59,7 +59,7 @@ class MessageReader:
 
 
 def progress(value: Any) -> AgentMessage:
-    """What a node has written to LangGraph's stream writer."""
+    """Return the message for a node's output to LangGraph's stream writer."""
     content = value if isinstance(value, str) else ""
     return AgentMessage(content=content, kind="progress", data=storable(value))
 

@@ -93,7 +93,7 @@ class PlainAgent(Adapter):
                         yield AgentMessage(content=str(item))
 
     async def _results(self, arguments: tuple[Any, ...]) -> AsyncGenerator[Any, None]:
-        """What the callable yields, then what it returns."""
+        """Yield what the callable yields, and finally its return value."""
         call = self._call
         if _is_any(call, inspect.iscoroutinefunction, inspect.isasyncgenfunction):
             made = call(*arguments)
@@ -130,19 +130,19 @@ class PlainAgent(Adapter):
 
 
 class Returned:
-    """What a callable has returned, behind what it has yielded."""
+    """The return value of a callable, yielded last."""
 
     def __init__(self, value: Any) -> None:
         self.value = value
 
 
 def _is_any(call: Callable[..., Any], *kinds: Callable[[object], bool]) -> bool:
-    """Whether a function, or the `__call__` of an object, is of one of these kinds."""
+    """Return whether a function, or the `__call__` of an object, is of one of these kinds."""
     return any(kind(call) or kind(type(call).__call__) for kind in kinds)
 
 
 def _takes_state(call: Callable[..., Any]) -> bool:
-    """Whether there is a second argument that waits for the workflow's state."""
+    """Return whether there is a second parameter, for the workflow's state."""
     parameters = [
         parameter
         for parameter in inspect.signature(call).parameters.values()

@@ -1,4 +1,4 @@
-"""What every agent looks like to those who orchestrate agents. Source: seed `AgentAdapter`."""
+"""The interface of agents for orchestrators. Source: seed `AgentAdapter`."""
 
 from collections.abc import AsyncGenerator, Mapping
 from enum import StrEnum
@@ -8,16 +8,16 @@ from pydantic import BaseModel, ConfigDict, JsonValue
 
 
 class AgentAction(StrEnum):
-    """What is to happen after an agent has spoken."""
+    """The next step after an agent's output."""
 
     CONTINUE = "CONTINUE"
-    """The same agent goes on at once."""
+    """The same agent continues at once."""
     HANDOFF = "HANDOFF"
-    """`next_agent` goes on at once."""
+    """`next_agent` continues at once."""
     WAIT_INPUT = "WAIT_INPUT"
     """The user is to say something; the same agent gets it."""
     REQUEST_CONFIRM = "REQUEST_CONFIRM"
-    """The user is to agree to `content` or not; the same agent is told."""
+    """The user is asked to agree to `content`; the answer goes to the same agent."""
     FINISH = "FINISH"
     """The agent has done what it was asked for."""
     SWITCH_TASK = "SWITCH_TASK"
@@ -25,19 +25,20 @@ class AgentAction(StrEnum):
 
 
 class AgentInput(BaseModel):
-    """What an agent is told."""
+    """The input of an agent."""
 
     model_config = ConfigDict(frozen=True)
 
     content: str = ""
     """Without a text the agent is to go on by itself."""
     context: Mapping[str, Any] = {}
-    """Whatever else it should know. After `REQUEST_CONFIRM`: `confirmed` (bool) and, if the user
-    has sent something with it, `payload`. `user_id` and `session_id` tell for whom it works."""
+    """Further data for the agent. After `REQUEST_CONFIRM`: `confirmed` (bool) and, if the user has
+    sent something with it, `payload`. `user_id` and `session_id` identify the user it works for.
+    """
 
     @property
     def answers(self) -> bool:
-        """Whether it answers a `REQUEST_CONFIRM`."""
+        """Whether the input answers a `REQUEST_CONFIRM`."""
         return self.context.get("confirmed") is not None
 
     @property
@@ -58,11 +59,11 @@ class AgentMessage(BaseModel):
     partial: bool = False
     """A piece of a text; the whole text follows."""
     data: JsonValue = None
-    """Of a tool: `{"id", "args"}` of a call, `{"id", "result"}` of its result."""
+    """For tools: `{"id", "args"}` of a call, `{"id", "result"}` of its result."""
 
 
 class AgentOutput(BaseModel):
-    """What an agent came to."""
+    """The output of an agent."""
 
     model_config = ConfigDict(frozen=True, arbitrary_types_allowed=True)
 
@@ -81,9 +82,9 @@ AgentStream = AsyncGenerator[AgentMessage | AgentOutput, None]
 
 
 class Agent(Protocol):
-    """One agent in one session: it may remember what was said.
+    """One agent in one session; it may remember the conversation.
 
-    A session that goes on elsewhere has another instance, which is given the exported state.
+    If a session continues elsewhere, another instance is given the exported state.
     """
 
     @property
@@ -94,7 +95,7 @@ class Agent(Protocol):
 
     @property
     def streams(self) -> bool:
-        """Whether messages come while the agent works; else they come with its output."""
+        """Whether messages arrive while the agent works; otherwise they come with its output."""
         ...
 
     async def invoke(self, input: AgentInput, state: Any) -> AgentOutput:

@@ -109,7 +109,7 @@ class RemoteAgent(AdkAgent):
         return super()._failure(event)
 
     def _stored(self, event: Event) -> dict[str, JsonValue]:
-        """Without copies of what was sent and received, of which ADK reads the state alone."""
+        """Drop the copies of requests and responses: ADK only reads the state in them."""
         metadata = dict(event.custom_metadata or {})
         metadata.pop(_REQUEST, None)
         if response := metadata.get(_RESPONSE):
@@ -129,7 +129,10 @@ def _card_url(card: str) -> str:
 
 
 def _task_state(event: Event) -> str:
-    """The state of the remote task as of A2A 1.x, without its prefix; empty where there is none."""
+    """Return the state of the remote task as in A2A 1.x, without its prefix.
+
+    Empty if there is none.
+    """
     response = (event.custom_metadata or {}).get(_RESPONSE) or {}
     state = str((response.get("status") or {}).get("state") or "")
     return state.upper().replace("-", "_").removeprefix("TASK_STATE_")

@@ -1,4 +1,4 @@
-"""Agents that work together: who hands over to whom, until the user is to say something."""
+"""Teams of agents: handing over between them until the user is to answer."""
 
 from collections.abc import Iterable, Mapping
 from contextlib import aclosing
@@ -17,7 +17,7 @@ from oda.adapter.protocol import (
 from oda.errors import ConfigurationError, LimitExceededError
 
 USER = "user"
-"""The speaker of what the user has said, in the history."""
+"""Name of the user as a speaker in the history."""
 
 _HISTORY = 200
 _GO_ON = frozenset({AgentAction.CONTINUE, AgentAction.HANDOFF})
@@ -30,23 +30,23 @@ class WorkflowState(BaseModel):
     history: list[AgentMessage] = []
     """The latest whole messages of the user and of all agents, the oldest first."""
     agent_states: dict[str, dict[str, JsonValue]] = {}
-    """What each agent has exported, by its name."""
+    """The exported state of each agent, by its name."""
     current_agent: str | None = None
-    """Who gets the next input; None is the first agent of the team."""
+    """The agent that gets the next input; None for the first agent of the team."""
 
 
 class AgentTeam:
-    """Agents by their names, of which one at a time works.
+    """Agents by name, one of which is active at a time.
 
-    A team belongs to one session while an input is worked on; between two inputs there is nothing
-    in it that the workflow's state does not have.
+    A team belongs to one session while an input is processed; between inputs, all of its state is
+    in the workflow's state.
 
     Args:
         agents: The first one gets the first input.
-        max_hops: How often agents may go on without the user, for one input.
+        max_hops: Maximum number of times that agents continue without the user, per input.
 
     Raises:
-        ConfigurationError: two agents have one name.
+        ConfigurationError: two agents have the same name.
     """
 
     def __init__(self, agents: Iterable[Agent] = (), *, max_hops: int = 10) -> None:
@@ -75,21 +75,21 @@ class AgentTeam:
     async def run(
         self, state: WorkflowState, input: AgentInput, *, agent: str | None = None
     ) -> AgentStream:
-        """Work on an input; the last item is the output of the agent with which that has ended.
+        """Process an input; the last item is the output of the agent that ends it.
 
-        An agent that goes on (`CONTINUE`) is given an empty input. Who is handed over to is given
-        the text that the other came to, or, where that is no text, the user's; what the other came
-        to stands in its context as `handed_over`, its name as `handed_over_by`. After `FINISH` the
-        next input is again for the first agent.
+        An agent that continues (`CONTINUE`) is given an empty input. An agent that is handed over
+        to is given the text of the other's output or, if that is not text, of the user's input; the
+        other's output is in its context as `handed_over`, its name as `handed_over_by`. After
+        `FINISH` the next input goes to the first agent again.
 
         Args:
-            state: Written after each agent: its state, what was said, and who is next.
-            agent: Who gets the input; by default the current agent.
+            state: Updated after each agent: its state, the messages, and the next agent.
+            agent: The agent that gets the input; by default the current agent.
 
         Raises:
-            ConfigurationError: there is no agent, or none of the name that another has named.
-            LimitExceededError: the agents have gone on among themselves for too long.
-            Exception: an agent has failed; the state is that before it was asked.
+            ConfigurationError: there is no agent, or none of the name given by another.
+            LimitExceededError: the agents have exceeded `max_hops`.
+            Exception: an agent has failed; the state is that before it was called.
         """
         name = agent or state.current_agent
         said = [AgentMessage(agent=USER, content=input.content)] if input.content else []
@@ -144,7 +144,10 @@ class AgentTeam:
 
 
 def _passed_on(input: AgentInput, by: str, output: AgentOutput) -> AgentInput:
-    """What the next agent is told; the answer to a question is for the agent that has asked."""
+    """Return the input for the next agent.
+
+    The answer to a question is only for the agent that asked.
+    """
     context: Mapping[str, Any] = {
         key: value for key, value in input.context.items() if key not in ("confirmed", "payload")
     }

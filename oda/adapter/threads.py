@@ -25,14 +25,14 @@ async def in_thread(work: Callable[[], T]) -> T:
     except asyncio.CancelledError:
         await asyncio.wait({thread})
         if not thread.cancelled():
-            thread.exception()  # nobody asks for it any more; asyncio would complain
+            thread.exception()  # mark as retrieved, or asyncio would complain
         raise
 
 
 async def in_threads(
     generator: Generator[Any, Any, Any], returned: Callable[[Any], Any]
 ) -> AsyncGenerator[Any, None]:
-    """What a generator yields, each step in a thread; last `returned` of what it returns."""
+    """Yield a generator's items, each step in a thread; finally `returned` of its result."""
     end = object()
     value: Any = None
 

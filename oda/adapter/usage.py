@@ -1,4 +1,4 @@
-"""What wrapped agents use of models, told to whoever pays for it."""
+"""Reports the model usage of wrapped agents to the current meter."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,15 +12,15 @@ class Meter(Protocol):
     """Counts calls of models, and limits them where that can be done."""
 
     def calls_left(self) -> int | None:
-        """How many calls an agent may make; None is as many as it likes.
+        """Return how many calls an agent may make; None without a limit.
 
         Raises:
-            LimitExceededError: none.
+            LimitExceededError: no calls are left.
         """
         ...
 
     def count(self, tokens: Tokens, model: str | None) -> None:
-        """Take down what one answer has cost; the model's name, where it is known."""
+        """Count the usage of one answer; the model's name may be unknown."""
         ...
 
 
@@ -38,16 +38,16 @@ def metered(meter: Meter) -> Iterator[None]:
 
 
 def calls_left() -> int | None:
-    """What the meter allows; None where there is no meter.
+    """Return the number of calls that the meter allows; None without a meter.
 
     Raises:
-        LimitExceededError: it allows none.
+        LimitExceededError: no calls are left.
     """
     meter = _meter.get()
     return None if meter is None else meter.calls_left()
 
 
 def count(tokens: Tokens | None, model: str | None) -> None:
-    """Tell the meter, if there is one, what an answer of a model has cost."""
+    """Report the usage of a model's answer to the meter, if there is one."""
     if tokens is not None and (meter := _meter.get()) is not None:
         meter.count(tokens, model)

@@ -15,6 +15,7 @@ from oda.agent.run_limits import LimitedRun, RunLimits
 from oda.clock import Clock, SystemClock
 from oda.errors import ConfigurationError
 from oda.telemetry import experimental_on_purpose, get_logger
+from oda.tools.addresses import Addresses
 from oda.tools.capabilities import CapabilityRegistry
 from oda.tools.capabilities import registry as default_registry
 from oda.tools.capability import Capability, tool_name
@@ -87,7 +88,15 @@ def create_agent(
     every_tool = _distinct(
         [*(tool for one in given for tool in registry.tools_of(one, named)), *tools]
     )
-    policed = PolicedTools(whole.tool_policy, entry_mode)
+    instruction = _instruction(base_instructions, product_instructions, given)
+    addresses = Addresses(
+        reaches=whole.reaches,
+        finds=whole.finds,
+        untrusted=tuple(whole.untrusted),
+        trusted=_SKILL_TOOLS,
+        instructions=instruction,
+    )
+    policed = PolicedTools(whole.tool_policy, entry_mode, addresses)
     fence = FenceResults(tuple(whole.untrusted))
     run = LimitedRun(limits or RunLimits(), clock or SystemClock())
     _warn_of_useless_tools(name, every_tool, whole.tool_policy)
@@ -95,7 +104,7 @@ def create_agent(
         name=name,
         model=model or configured_model(),
         description=description,
-        instruction=_instruction(base_instructions, product_instructions, given),
+        instruction=instruction,
         tools=[*policed.of(every_tool), *_skills(whole.skills)],
         **{
             **llm_agent_kwargs,

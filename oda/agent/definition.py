@@ -1,15 +1,18 @@
-"""Agent definitions: ADK agents folders, loaded once and prepared for many sessions."""
+"""Agent definitions: ADK agents folders, loaded at first use and prepared for many sessions."""
 
-from collections.abc import Callable, Iterator
+import asyncio
+import sys
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from threading import RLock
+from typing import TYPE_CHECKING, Any
 
 from google.adk.agents.base_agent import BaseAgent
 from google.adk.agents.llm_agent import LlmAgent
 from google.adk.apps import App
-from google.adk.cli.utils.agent_loader import AgentLoader
 from google.adk.models.base_llm import BaseLlm
 from google.adk.tools.base_tool import BaseTool
 from google.adk.tools.base_toolset import BaseToolset
@@ -22,6 +25,9 @@ from oda.config.records import AgentRecord, Configuration
 from oda.errors import AgentLoadError, AgentNotFoundError, ConfigurationError, OdaError
 from oda.telemetry import experimental_on_purpose, get_logger
 from oda.tools.idempotency import idempotent
+
+if TYPE_CHECKING:
+    from google.adk.cli.utils.agent_loader import AgentLoader
 
 log = get_logger(__name__)
 
@@ -49,6 +55,14 @@ class Definition:
         """The models of its LLM agents, the first agent's first."""
         return [agent.canonical_model for agent in _llm_agents(self.app.root_agent)]
 
+    @property
+    def brings_litellm(self) -> bool:
+        """A model of its own is called through LiteLLM."""
+        lite_llm = sys.modules.get("google.adk.models.lite_llm")  # imported by who brings one
+        return lite_llm is not None and any(
+            isinstance(model, lite_llm.LiteLlm) for model in self.models
+        )
+
 
 class Definitions:
     """The agents of one folder, and of its configuration.
@@ -57,6 +71,7 @@ class Definitions:
         agents_dir: Any ADK agents folder, or the folder of a single agent.
         configuration: What `config/agents.yaml` changes in them.
         toolset: Makes the toolset of an MCP server of the configuration.
+        prepare: Called once for each definition that `load` returns, before it does.
 
     Raises:
         ConfigurationError: the folder does not exist.
@@ -67,6 +82,7 @@ class Definitions:
         agents_dir: Path,
         configuration: Callable[[], Configuration],
         toolset: Callable[[str], BaseToolset],
+        prepare: Callable[[Definition], Awaitable[None]] | None = None,
     ) -> None:
         if not agents_dir.is_dir():
             raise ConfigurationError(
@@ -74,14 +90,37 @@ class Definitions:
                 remedy="name one with --agents DIR or ODA_AGENTS_DIR",
             )
         prepare_litellm()
-        self._loader = AgentLoader(str(agents_dir))
+        self._agents_dir = agents_dir
         self._configuration = configuration
         self._toolset = toolset
+        self._prepare = prepare
+        self._loading = RLock()
+        self._prepared_names: set[str] = set()
         self._loaded: dict[str, tuple[AgentRecord, Definition]] = {}
+        self._reasons: dict[str, str] = {}
+        """Why agents could not be loaded: the traceback of each reason is logged once."""
+
+    @cached_property
+    def _loader(self) -> "AgentLoader":
+        from google.adk.cli.utils.agent_loader import AgentLoader  # not needed to start a server
+
+        return AgentLoader(str(self._agents_dir))
 
     def names(self) -> list[str]:
         """All agents of the folder, those included that cannot be loaded."""
         return sorted(self._loader.list_agents())
+
+    async def load(self, name: str) -> Definition:
+        """As `get`; what takes long is done in a thread.
+
+        Raises: as `get`.
+        """
+        known = name in self._loaded
+        definition = self.get(name) if known else await asyncio.to_thread(self.get, name)
+        if self._prepare is not None and name not in self._prepared_names:
+            await self._prepare(definition)
+            self._prepared_names.add(name)
+        return definition
 
     def get(self, name: str) -> Definition:
         """The definition of an agent, loaded at first use.
@@ -94,9 +133,12 @@ class Definitions:
         known = self._loaded.get(name)
         if known is not None and known[0] == record:
             return known[1]
-        definition = Definition(name, self._prepared(self._load(name), record))
-        self._loaded[name] = (record, definition)
-        return definition
+        with self._loading:
+            known = self._loaded.get(name)
+            if known is None or known[0] != record:
+                known = record, Definition(name, self._with_record(self._load(name), record))
+                self._loaded[name] = known
+            return known[1]
 
     def try_get(self, name: str) -> Definition | AgentLoadError:
         """The definition, or the error for which it cannot be loaded.
@@ -141,14 +183,17 @@ class Definitions:
         except OdaError:
             raise
         except Exception as error:
-            log.error("agent_not_loaded", agent=name, exc_info=error)
+            reason = f"{type(error).__name__}: {error}"
+            known = self._reasons.get(name) == reason
+            self._reasons[name] = reason
+            log.error("agent_not_loaded", agent=name, reason=reason, exc_info=not known and error)
             raise AgentLoadError(
                 f"The agent {name!r} cannot be loaded: {type(error).__name__}: {error}",
                 remedy="run `oda doctor` for details",
             ) from error
         return loaded if isinstance(loaded, App) else App(name=name, root_agent=loaded)
 
-    def _prepared(self, app: App, record: AgentRecord) -> App:
+    def _with_record(self, app: App, record: AgentRecord) -> App:
         """The app as the configuration wants it; what was loaded is left as it is."""
         for agent in _llm_agents(app.root_agent):
             if agent.model:

@@ -4,7 +4,6 @@ from collections.abc import Iterable, Sequence
 from typing import Literal, Protocol, runtime_checkable
 
 from google.adk.models.base_llm import BaseLlm
-from google.adk.models.lite_llm import LiteLlm
 from pydantic import BaseModel
 
 from oda.agent.definition import Definition, Definitions
@@ -50,11 +49,16 @@ def describe(definitions: Definitions, models: Models) -> list[AppDescription]:
     ]
 
 
-def model_state(definition: Definition, models: Models) -> ModelState:
-    """What the app's first LLM agent is answered by, or the app itself where it has none."""
+def models_of(definition: Definition) -> Sequence[BaseLlm]:
+    """The models of all LLM agents of an app, and those that the app itself asks."""
     root = definition.app.root_agent
     own = root.models if isinstance(root, AsksModels) else ()
-    for model in (*definition.models, *own):
+    return (*definition.models, *own)
+
+
+def model_state(definition: Definition, models: Models) -> ModelState:
+    """What the app's first LLM agent is answered by, or the app itself where it has none."""
+    for model in models_of(definition):
         if not isinstance(model, ConfiguredModel):
             return ModelState(state="own", name=model.model)
         record = models.record(model.model)
@@ -62,14 +66,6 @@ def model_state(definition: Definition, models: Models) -> ModelState:
             return ModelState(state="not_configured")
         return ModelState(state="configured", name=record.model)
     return ModelState(state="none")
-
-
-def brings_litellm(definition: Definition) -> bool:
-    """Whether the app has a model of its own that is called through LiteLLM."""
-    return any(
-        isinstance(model, LiteLlm) and not isinstance(model, ConfiguredModel)
-        for model in definition.models
-    )
 
 
 def _templates(definitions: Definitions, name: str) -> list[str]:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from oda.agent.retry_after import retry_after_seconds
-from oda.errors import OdaError
+from oda.errors import DailyLimitError, OdaError
 from oda.message.redaction import redact
 
 RETRYABLE_STATUS = frozenset({408, 409, 425, 429})
@@ -108,6 +108,7 @@ _POLICY_PHRASES = (
     "content management policy",
     "content_policy",
     "content policy",
+    "content filtering policy",
     "safety system",
     "safety settings",
 )
@@ -202,6 +203,8 @@ def _classify_one(error: BaseException, now: float) -> Failure:
 
 
 def _code_of(error: BaseException) -> tuple[str, bool]:
+    if isinstance(error, DailyLimitError):
+        return error.code, False  # a turn does not wait for the next day
     if isinstance(error, OdaError):
         return error.code, error.retryable
     names = {cls.__name__ for cls in type(error).__mro__}

@@ -1,6 +1,5 @@
 """What one turn may use up, and what it has used."""
 
-import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Self
@@ -9,6 +8,7 @@ from google.adk.events import Event
 from google.genai.types import GenerateContentResponseUsageMetadata
 from pydantic import BaseModel, ConfigDict, Field
 
+from oda.agent.model.prices import cost_usd
 from oda.errors import LimitExceededError
 
 COUNTED = ("model_calls", "tokens", "cost_usd")
@@ -87,7 +87,7 @@ class Usage:
         tokens_out = (usage.candidates_token_count or 0) + (usage.thoughts_token_count or 0)
         self.input_tokens += tokens_in
         self.output_tokens += tokens_out
-        cost = _cost_usd(model, tokens_in, tokens_out)
+        cost = cost_usd(model, tokens_in, tokens_out) if model else None
         if cost is not None:
             self.cost_usd = (self.cost_usd or 0.0) + cost
 
@@ -114,17 +114,3 @@ def exceeded_limit(usage: Usage, limits: Limits) -> str | None:
         if limit is not None and used >= limit:
             return f"{limit:g} {unit}"
     return None
-
-
-def _cost_usd(model: str | None, tokens_in: int, tokens_out: int) -> float | None:
-    """Price by LiteLLM's table, which is there once a model has been called through LiteLLM."""
-    litellm = sys.modules.get("litellm")
-    if litellm is None or not model:
-        return None
-    try:
-        prompt, completion = litellm.cost_per_token(
-            model=model, prompt_tokens=tokens_in, completion_tokens=tokens_out
-        )
-    except Exception:  # an unknown model is reported by a bare Exception
-        return None
-    return float(prompt + completion)

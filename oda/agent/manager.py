@@ -33,6 +33,9 @@ class Services:
 
     session: BaseSessionService
     artifact: BaseArtifactService
+    """As agents write."""
+    uploads: BaseArtifactService
+    """The same artifacts, as people write."""
     memory: BaseMemoryService
     credential: BaseCredentialService
     ping: Ping

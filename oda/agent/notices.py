@@ -10,7 +10,7 @@ from google.adk.events import Event, EventActions
 from google.genai.types import Content, Part
 
 from oda.agent.failure import Failure
-from oda.errors import LimitExceededError
+from oda.errors import UnavailableError
 
 AUTHOR = "system"
 RETRY_ATTEMPT = "RETRY_ATTEMPT"
@@ -31,10 +31,19 @@ def is_final_notice(event: Event) -> bool:
     return is_notice(event) and event.error_code != RETRY_ATTEMPT
 
 
-def is_limit_notice(event: Event) -> bool:
-    """Whether the event says that the turn has ended because a limit was used up."""
-    error = (event.custom_metadata or {}).get("error") or {}
-    return is_final_notice(event) and error.get("code") == LimitExceededError.code
+def final_code(event: Event) -> str | None:
+    """Why the turn has ended without an answer, as in `Turn.error`; None for any other event."""
+    if not is_final_notice(event):
+        return None
+    code: str | None = ((event.custom_metadata or {}).get("error") or {}).get("code")
+    return code
+
+
+def is_store_notice(event: Event) -> bool:
+    """Whether the event says that the turn has ended because its store was away."""
+    code = final_code(event)
+    kind = (event.custom_metadata or {}).get("error_type")
+    return code in ("store_unavailable", UnavailableError.code) and kind != "IntegrityError"
 
 
 def retry_attempt(

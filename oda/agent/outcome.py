@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from google.adk.events import Event
+from typing_extensions import TypedDict
 
 from oda.agent.notices import CANCELLED, is_final_notice
 from oda.agent.resume import answer_of
@@ -15,6 +16,14 @@ INPUT = "adk_request_input"
 Outcome = Literal["succeeded", "failed", "cancelled", "waiting_input"]
 
 
+class OpenQuestion(TypedDict):
+    """What a person is asked: a long-running call without a response."""
+
+    id: str
+    name: str
+    args: dict[str, Any]
+
+
 @dataclass(frozen=True)
 class TurnOutcome:
     """The end of a turn."""
@@ -23,8 +32,7 @@ class TurnOutcome:
     reply: str
     error: dict[str, Any] | None = None
     """`{code, message, retryable}`"""
-    pending_input: tuple[dict[str, Any], ...] = ()
-    """What a person is asked: `{id, name, args}` of each long-running call without a response."""
+    pending_input: tuple[OpenQuestion, ...] = ()
 
 
 def outcome_of(events: Iterable[Event]) -> TurnOutcome:
@@ -51,12 +59,12 @@ def _error(notice: Event) -> dict[str, Any]:
     }
 
 
-def _waiting(turn: Iterable[Event]) -> tuple[dict[str, Any], ...]:
-    asked: dict[str, dict[str, Any]] = {}
+def _waiting(turn: Iterable[Event]) -> tuple[OpenQuestion, ...]:
+    asked: dict[str, OpenQuestion] = {}
     for event in turn:
         for call in event.get_function_calls():
             if call.id and call.id in (event.long_running_tool_ids or ()):
-                asked[call.id] = {"id": call.id, "name": call.name, "args": call.args or {}}
+                asked[call.id] = {"id": call.id, "name": call.name or "", "args": call.args or {}}
         for response in event.get_function_responses():
             withdrawn = (response.response or {}).get("status") == "cancelled"
             if event.author == "user" or withdrawn:

@@ -1,4 +1,4 @@
-"""One turn that leaves nothing behind, so that the first user does not pay for lazy imports."""
+"""One turn that leaves nothing behind, so that no user's turn pays for lazy imports."""
 
 from google.adk.agents._streaming_mode import StreamingMode
 from google.adk.agents.llm_agent import LlmAgent
@@ -32,10 +32,13 @@ def _nothing(value: int) -> int:
 def _model(with_litellm: bool) -> BaseLlm:
     if not with_litellm:
         return Unconfigured()
-    from google.adk.models.lite_llm import LiteLlm
-
-    from oda.agent.model.litellm_client import CheckedClient
+    from google.adk.models.lite_llm import LiteLlm, LiteLLMClient
 
     return LiteLlm(
-        model="openai/rehearsal", mock_response="ok", llm_client=CheckedClient(), num_retries=0
+        model="openai/rehearsal",
+        mock_response="ok",
+        # Not our `CheckedClient`: no provider says that a mocked stream is complete.
+        llm_client=LiteLLMClient(),
+        stream_options={"include_usage": True},
+        num_retries=0,
     )

@@ -9,6 +9,7 @@ import asyncio
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 from uuid import uuid4
 
@@ -18,6 +19,7 @@ from google.adk.agents.invocation_context import InvocationContext
 from google.adk.agents.llm_agent import LlmAgent
 from google.adk.agents.parallel_agent import ParallelAgent
 from google.adk.events import Event
+from google.adk.models.base_llm import BaseLlm
 from google.adk.models.llm_request import LlmRequest
 from google.adk.models.llm_response import LlmResponse
 from google.adk.plugins.base_plugin import BasePlugin
@@ -27,6 +29,9 @@ from google.genai.types import Content, Part
 from oda.agent.agent_record import concludes, put_node_input_before_its_record, said_by
 from oda.agent.failure import ModelReportedError
 from oda.agent.model.configured import ConfiguredModel
+from oda.agent.model.gate import ModelCall, pass_gate
+from oda.agent.model.keys import missing_key
+from oda.agent.model.registry import current_models
 from oda.agent.model.unconfigured import NOT_CONFIGURED
 from oda.agent.replay import ended_in_earlier_round
 from oda.agent.resume import (
@@ -38,7 +43,7 @@ from oda.agent.resume import (
     open_calls,
 )
 from oda.agent.turn_scope import TurnScope
-from oda.errors import NoContentError
+from oda.errors import DailyLimitError, NoContentError
 from oda.secret_mask import secrets
 from oda.tools.idempotency import (
     IDEMPOTENT_TOOLS,
@@ -52,6 +57,10 @@ SessionKey = tuple[str, str, str]
 
 _SET_BY_ADK = frozenset({"MODEL_RETURNED_NO_CONTENT"})
 """Error codes of model answers that ADK sets after the model callbacks."""
+
+
+_passed: ContextVar[ModelCall | None] = ContextVar("oda_passed_model_call", default=None)
+"""The call of a model that this plugin has passed through the gate; ADK answers in one context."""
 
 
 class TurnPlugin(BasePlugin):
@@ -134,7 +143,10 @@ class TurnPlugin(BasePlugin):
         self, *, callback_context: CallbackContext, llm_request: LlmRequest
     ) -> LlmResponse | None:
         scope = self._scope(callback_context.session)
+        agent = callback_context.get_invocation_context().agent
+        model = getattr(agent, "canonical_model", None)
         if scope is None:
+            await _pass_gate_unless_configured(model, llm_request)
             return None
         scope.idempotent_tools[callback_context.agent_name] = frozenset(
             name for name, tool in llm_request.tools_dict.items() if is_idempotent(tool)
@@ -145,9 +157,8 @@ class TurnPlugin(BasePlugin):
                     role="model", parts=[Part(function_call=repeat.call) for repeat in repeats]
                 )
             )
-        agent = callback_context.get_invocation_context().agent
-        model = getattr(agent, "canonical_model", None)
         scope.check_limits(replaceable=isinstance(model, ConfiguredModel))
+        await _pass_gate_unless_configured(model, llm_request)
         return None
 
     async def after_model_callback(
@@ -155,6 +166,10 @@ class TurnPlugin(BasePlugin):
     ) -> None:
         if llm_response.partial or llm_response.custom_metadata == NOT_CONFIGURED:
             return
+        if (call := _passed.get()) is not None:
+            _passed.set(None)
+            with call:
+                call.note(llm_response)
         if scope := self._scope(callback_context.session):
             scope.usage.model_calls += 1
             if llm_response.error_code:
@@ -164,8 +179,25 @@ class TurnPlugin(BasePlugin):
     async def on_model_error_callback(
         self, *, callback_context: CallbackContext, llm_request: LlmRequest, error: Exception
     ) -> None:
-        if scope := self._scope(callback_context.session):
-            scope.usage.model_calls += 1
+        """Called when a model has raised an error.
+
+        Raises:
+            ConfigurationError: the reason is that the model has no key.
+        """
+        scope = self._scope(callback_context.session)
+        if scope is None:
+            return
+        if isinstance(error, DailyLimitError):
+            scope.failure = error  # nothing was called
+            return
+        scope.usage.model_calls += 1
+        model = getattr(callback_context.get_invocation_context().agent, "canonical_model", None)
+        # A client library's own error for this may be of any class, such as Gemini's ValueError.
+        if isinstance(model, BaseLlm):
+            missing = await asyncio.to_thread(missing_key, model, current_models())
+            if missing is not None:
+                scope.failure = missing
+                raise missing from error
 
     async def on_event_callback(
         self, *, invocation_context: InvocationContext, event: Event
@@ -193,6 +225,12 @@ class TurnPlugin(BasePlugin):
 
     def _scope(self, session: Session) -> TurnScope | None:
         return self._scopes.get((session.app_name, session.user_id, session.id))
+
+
+async def _pass_gate_unless_configured(model: BaseLlm | None, request: LlmRequest) -> None:
+    """Pass the gate for a model that does not do so itself."""
+    if model is not None and not isinstance(model, ConfiguredModel):
+        _passed.set(await pass_gate(model.model, request))
 
 
 def running_turn(context: InvocationContext) -> TurnScope | None:

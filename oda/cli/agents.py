@@ -11,8 +11,7 @@ from oda.agent.description import AppDescription, ModelState, describe
 from oda.cli.exit_code import ExitCode
 from oda.cli.narration import one_line
 from oda.cli.terminal import load_settings
-from oda.context import OdaContext
-from oda.database.engine import IN_MEMORY
+from oda.context import context_without_database
 from oda.server.v1.wire import AppList
 from oda.settings import Settings
 
@@ -29,12 +28,6 @@ def list_agents(*, agents_dir: Path | None, as_json: bool) -> ExitCode:
     else:
         _print_list(apps)
     return ExitCode.FAILED if any(app.error for app in apps) else ExitCode.OK
-
-
-def context_without_database(settings: Settings) -> OdaContext:
-    """A context for a look at definitions; it works while the database does not."""
-    nowhere = {"database_url": IN_MEMORY, "session_service": "memory://"}
-    return OdaContext(settings.model_copy(update=nowhere))
 
 
 async def _apps(settings: Settings) -> list[AppDescription]:

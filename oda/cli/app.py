@@ -1,4 +1,4 @@
-"""Commands, arguments and options of `oda`: what a user sees. What they do is in their modules."""
+"""Commands, arguments and options of `oda`; other modules implement them."""
 
 from pathlib import Path
 from typing import Annotated, Literal
@@ -89,7 +89,7 @@ def serve(
         bool | None,
         typer.Option(
             "--insecure",
-            help="Listen on a public address although nobody has to prove who they are.",
+            help="Serve everybody, also on a public address and through a proxy, without keys.",
             show_default=False,
         ),
     ] = None,
@@ -179,7 +179,7 @@ def audit(
     limit: Annotated[int, typer.Option(min=1, metavar="N", help="Most entries.")] = 100,
     json: Json = False,
 ) -> ExitCode:
-    """Print who has changed or approved what, oldest first; nobody can change these entries."""
+    """Print the audit log, oldest entry first: who has changed or approved what."""
     from oda.cli.audit import print_audit
 
     return print_audit(after=after, limit=limit, as_json=json)
@@ -319,6 +319,21 @@ def show_database(json: Json = False) -> ExitCode:
     from oda.cli.db import show_status
 
     return show_status(as_json=json)
+
+
+mcp = typer.Typer(name="mcp", help="Approve changed tools of MCP servers.", no_args_is_help=True)
+app.add_typer(mcp)
+
+
+@mcp.command("approve")
+def approve_tools(
+    server: Annotated[str, typer.Argument(metavar="SERVER", help="As mcp.yaml names it.")],
+    yes: Annotated[bool, typer.Option("--yes", help="Approve without asking.")] = False,
+) -> ExitCode:
+    """Print how a server's tools are described otherwise than before, and approve them."""
+    from oda.cli.mcp import approve_tools
+
+    return approve_tools(server, yes=yes)
 
 
 keys = typer.Typer(

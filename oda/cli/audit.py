@@ -1,4 +1,4 @@
-"""`oda audit`: who has changed what."""
+"""`oda audit`: the audit log."""
 
 import asyncio
 import json

@@ -4,11 +4,10 @@ import sys
 from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
 
-from oda.agent.outcome import INPUT
+from oda.agent.outcome import INPUT, OpenQuestion
 from oda.cli.conversation import Conversation, Ended, open_conversation
 from oda.cli.exit_code import ExitCode
 from oda.cli.narration import message_of, question_of
@@ -25,10 +24,10 @@ _NO = frozenset({"n", "no", "否"})
 def chat(
     agent: str, *, session_id: str | None, user: str | None, agents_dir: Path | None
 ) -> ExitCode:
-    """Talk until the person leaves or the input ends.
+    """Chat until the person leaves or the input ends.
 
-    A session is gone on with where it stands: a turn that was cut off is finished first, and
-    questions that nobody has answered are asked again.
+    An existing session is resumed: an interrupted turn is finished first, and open questions are
+    asked again.
 
     Raises: as `open_conversation`.
     """
@@ -49,7 +48,7 @@ def chat(
 
 
 class _Talk:
-    """What a person says, and what they are asked in between."""
+    """The exchange with a person: their messages, and the questions asked in between."""
 
     def __init__(self, conversation: Conversation, screen: Screen, *, stream: bool) -> None:
         self.code = ExitCode.OK
@@ -59,7 +58,7 @@ class _Talk:
         self._conversation = conversation
         self._screen = screen
         self._stream = stream
-        self._asked: deque[tuple[str | None, Sequence[dict[str, Any]]]] = deque()
+        self._asked: deque[tuple[str | None, Sequence[OpenQuestion]]] = deque()
         """Questions by turn; those without one were asked by a host application."""
 
     def catch_up(self) -> None:
@@ -116,12 +115,15 @@ class _Talk:
         else:
             self.code = self.code or ExitCode.of_turn(ended.outcome.status)
 
-    def _note(self, turn_id: str | None, questions: Sequence[dict[str, Any]]) -> None:
+    def _note(self, turn_id: str | None, questions: Sequence[OpenQuestion]) -> None:
         self.waits = True
         self._asked.append((turn_id, questions))
 
-    def _answers(self, questions: Sequence[dict[str, Any]]) -> list[Answer] | None:
-        """A person's answers to what can be asked here; None at the end of the input."""
+    def _answers(self, questions: Sequence[OpenQuestion]) -> list[Answer] | None:
+        """Return a person's answers to the questions that can be asked here.
+
+        None at the end of the input.
+        """
         answers: list[Answer] = []
         for question in questions:
             if question["name"] not in (CONFIRMATION, GRANT, INPUT):
@@ -134,7 +136,7 @@ class _Talk:
         return answers
 
 
-def _ask(question: dict[str, Any], screen: Screen) -> Answer | None:
+def _ask(question: OpenQuestion, screen: Screen) -> Answer | None:
     text = question_of(question)
     if not sys.stdin.isatty():
         screen.note(text)

@@ -1,4 +1,4 @@
-"""What `oda doctor` looks at: each check yields what it found, with a remedy."""
+"""The checks of `oda doctor`: each yields findings with a remedy."""
 
 import asyncio
 import os
@@ -9,15 +9,18 @@ from importlib.metadata import version
 from importlib.util import find_spec
 from typing import Literal
 
-from oda.agent.model.providers import missing_key
-from oda.cli.agents import context_without_database
+from oda.agent.description import models_of
+from oda.agent.model.configured import ConfiguredModel
+from oda.agent.model.keys import missing_key
+from oda.agent.model.providers import missing_key as key_variable
 from oda.config import load_configuration, resolve_secrets
 from oda.config.records import ModelRecord
-from oda.context import OdaContext
+from oda.context import OdaContext, context_without_database
 from oda.database.database import open_database
 from oda.errors import AgentLoadError, ConfigurationError, OdaError
 from oda.server.agent_routes import load_routes
 from oda.session.services import open_services
+from oda.setting_names import unknown_settings
 from oda.settings import Settings
 from oda.tools.mcp import McpStatus
 from oda.workspace.sandbox.sandbox import Report
@@ -35,7 +38,7 @@ class Finding:
 
     status: Status
     check: str
-    """What was looked at, such as `agent cv`."""
+    """The checked part, such as `agent cv`."""
     detail: str
     remedy: str | None = None
 
@@ -46,7 +49,7 @@ def failed(check: str, error: OdaError) -> Finding:
 
 
 async def examine(settings: Settings) -> AsyncGenerator[Finding, None]:
-    """All checks that can be made with these settings, in the order of what depends on what."""
+    """Yield the findings of all checks that these settings allow, dependencies first."""
     versions = f"oda {version('oda')}, google-adk {version('google-adk')}"
     yield Finding("ok", "installation", f"{versions}, Python {platform.python_version()}")
     folders = f"agents in {settings.agents_dir}, data in {settings.data_dir}"
@@ -79,7 +82,9 @@ async def _definitions(oda: OdaContext) -> AsyncGenerator[Finding, None]:
             "name the folder with --agents DIR or ODA_AGENTS_DIR",
         )
     for name in names:
-        yield _agent(oda, name)
+        yield await asyncio.to_thread(_agent, oda, name)
+    for unknown in unknown_settings():
+        yield Finding("warn", f"setting {unknown.name}", unknown.reason, unknown.remedy)
     if oda.models.record("default") is None:
         yield Finding(
             "warn",
@@ -130,7 +135,17 @@ def _agent(oda: OdaContext, name: str) -> Finding:
         )
     except ConfigurationError as error:
         return failed(f"agent {name}", error)
+    for model in models_of(definition):
+        if isinstance(model, ConfiguredModel) and _is_checked(oda, model.model):
+            continue
+        if keyless := missing_key(model, oda.models):
+            return failed(f"agent {name}", keyless)
     return Finding("ok", f"agent {name}", definition.description or "no description")
+
+
+def _is_checked(oda: OdaContext, name: str) -> bool:
+    """Return whether a name is that of a configured model, which has a finding of its own."""
+    return oda.models.record(name) in oda.models.configured
 
 
 def _model(record: ModelRecord, settings: Settings) -> Finding:
@@ -138,7 +153,7 @@ def _model(record: ModelRecord, settings: Settings) -> Finding:
     try:
         if record.api_key:
             resolve_secrets(record.api_key, os.environ, where="models.yaml")
-        missing = missing_key(record, settings)
+        missing = key_variable(record, settings)
     except ConfigurationError as error:
         return failed(check, error)
     if missing:
@@ -160,6 +175,9 @@ def _mcp_server(status: McpStatus) -> Finding:
         case "unavailable":
             remedy = "see config/mcp.yaml, and start the server by hand"
             return Finding("fail", check, status.detail or "does not answer", remedy)
+        case "changed":
+            remedy = f"read what has changed, and approve it: oda mcp approve {status.server}"
+            return Finding("warn", check, status.detail or "its tools have changed", remedy)
         case "disabled":
             return Finding("ok", check, "switched off")
         case "ready" if status.detail:

@@ -6,13 +6,14 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mappi
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from types import FrameType
-from typing import Any, TypeAlias, cast
+from typing import TypeAlias, cast
 
 from google.adk.events import Event
 from pydantic import JsonValue
 
 from oda.agent.document_app import DocumentApp
-from oda.agent.outcome import Outcome, TurnOutcome, outcome_of
+from oda.agent.model.unconfigured import NOT_CONFIGURED
+from oda.agent.outcome import OpenQuestion, Outcome, TurnOutcome, outcome_of
 from oda.agent.sync import iterate
 from oda.cli.exit_code import ExitCode
 from oda.cli.screen import Screen
@@ -44,7 +45,12 @@ class Ended:
     turn: Turn
     events: Sequence[Event]
     changes: Mapping[str, Sequence[Change]]
-    """What it has changed in the app's documents, by their keys."""
+    """Changes of the app's documents, by their keys."""
+
+    @property
+    def needs_model(self) -> bool:
+        """Whether the reply only says that no model is configured."""
+        return any(event.custom_metadata == NOT_CONFIGURED for event in self.events)
 
     @property
     def outcome(self) -> TurnOutcome:
@@ -54,10 +60,10 @@ class Ended:
 
 
 class Conversation:
-    """Submits messages as turns and shows what comes of them.
+    """Submits messages as turns and shows their events.
 
-    While a turn is shown, Ctrl-C cancels it. A second one ends the process; the turn survives that
-    as it does a crash, and whoever opens the session next goes on with it.
+    While a turn is shown, Ctrl-C cancels it. A second Ctrl-C ends the process; the turn survives
+    that as it does a crash, and resumes when the session is next opened.
     """
 
     def __init__(
@@ -116,8 +122,8 @@ class Conversation:
         found: Sequence[StoredTurn] = self._oda.call(self._oda.turns.unfinished, self._session)
         return found
 
-    def asked_outside_of_turns(self) -> Sequence[dict[str, Any]]:
-        """What a host application's last message to the session has left open."""
+    def asked_outside_of_turns(self) -> Sequence[OpenQuestion]:
+        """Return the open questions of a host application's last message to the session."""
         history: list[Event] = self._oda.call(self._session.history)
         if not history:
             return ()
@@ -128,10 +134,10 @@ class Conversation:
         return outcome_of(e for e in history if e.invocation_id == last).pending_input
 
     def answer_outside_of_turns(self, answers: Sequence[Answer], *, stream: bool) -> Ended:
-        """Answer what was `asked_outside_of_turns`; a turn follows.
+        """Answer the questions `asked_outside_of_turns`; this starts a turn.
 
         Raises:
-            ConflictError: nothing waits for one of these answers.
+            ConflictError: one of the answers matches no open question.
         """
         return self.say(self._oda.call(self._session.answer, answers), stream=stream)
 
@@ -186,7 +192,7 @@ class Conversation:
 
         cancelling = asyncio.create_task(cancel_at_stop())
         try:
-            follower = turns.follow(turn_id, after)
+            follower = turns.follow(turn_id, after, previews=True)
             while not follower.ended:
                 entries = await follower.read(_LOOK_AROUND_S)
                 for entry in entries:

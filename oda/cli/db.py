@@ -24,7 +24,7 @@ class _Status:
     known_revision: str
     rows: Mapping[str, int]
     turns: Mapping[str, int]
-    """By status."""
+    """Number of turns by status."""
 
 
 def upgrade_database(*, as_json: bool) -> ExitCode:

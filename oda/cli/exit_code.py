@@ -1,4 +1,4 @@
-"""What a command tells the program that called it."""
+"""Exit codes of the commands."""
 
 from enum import IntEnum
 from typing import TYPE_CHECKING

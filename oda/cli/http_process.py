@@ -1,6 +1,7 @@
 """uvicorn as `oda` uses it: errors are raised, signals end it well, changes start it again."""
 
 import os
+import resource
 import signal
 import socket
 from collections.abc import Callable, Iterator, Sequence
@@ -14,12 +15,15 @@ import uvicorn
 from fastapi import FastAPI
 from uvicorn.supervisors.basereload import BaseReload
 
-from oda.server.http_protocol import BoundedHead
+from oda.server.http_protocol import BoundedHttp
 from oda.server.websocket_protocol import PING_INTERVAL_S, PING_TIMEOUT_S, BoundedClose
 from oda.settings import LimitSettings
 
 GRACE_S = 10
 """How long requests may go on after the signal to stop."""
+
+_OTHER_FILES = 512
+"""Files, database connections and processes that are open in addition to client connections."""
 
 _SOURCES = frozenset({".py", ".yaml", ".yml", ".json", ".toml", ".md", ".txt", ".j2", ".env"})
 
@@ -31,12 +35,10 @@ def run_server(
 
     Raises: what the application's lifespan raises.
     """
-    protocol = partial(
-        BoundedHead, head_bytes=limits.header_bytes, head_timeout_s=limits.head_timeout_s
-    )
+    _allow_files(limits.connections)
     config = _config(
         app,
-        http=protocol,
+        http=partial(BoundedHttp, limits=limits),
         ws=BoundedClose,
         ws_max_size=limits.socket_message_bytes,
         ws_ping_interval=PING_INTERVAL_S,
@@ -46,6 +48,16 @@ def run_server(
     config.load()
     config.lifespan_class = _Lifespan
     _Server(config, on_ready).run(sockets=[listener])
+
+
+def _allow_files(connections: int) -> None:
+    """Raise the process's limit of open files, as far as permitted, to fit the connections."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = 2 * connections + _OTHER_FILES
+    if hard != resource.RLIM_INFINITY:
+        wanted = min(wanted, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 def reload_on_change(
@@ -62,6 +74,7 @@ def _config(app: Any, **options: Any) -> uvicorn.Config:
         app,
         interface="asgi3",
         access_log=False,
+        proxy_headers=False,  # `ODA_TRUSTED_PROXIES` says whose are believed
         log_config=None,
         server_header=False,
         timeout_graceful_shutdown=GRACE_S,

@@ -95,10 +95,10 @@ def revoke_key(key_id: str, *, as_json: bool) -> ExitCode:
 
 
 async def any_key_configured(settings: Settings) -> bool:
-    """Whether the database of these settings has ever had a key.
+    """Return whether the database of these settings has ever had a key.
 
     Raises:
-        ConfigurationError: its URL is wrong.
+        ConfigurationError: its URL is invalid.
         UnavailableError: it cannot be reached.
     """
     async with open_database(settings.resolved_database_url) as database:

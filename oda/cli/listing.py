@@ -9,7 +9,7 @@ from oda.cli.narration import printable
 
 
 def print_lines(lines: Iterable[str | Text]) -> None:
-    """Print lines that a pipe gets as they are, and by which nobody can steer a terminal."""
+    """Print lines without wrapping or terminal control characters, and as plain text if piped."""
     console = Console(highlight=False, soft_wrap=True, markup=False)
     for line in lines:
         console.print(printable(line) if isinstance(line, str) else line)

@@ -1,4 +1,4 @@
-"""What is said in one line about an event that is not text. Pure."""
+"""One-line descriptions of events that are not text. Pure."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -34,18 +34,18 @@ def notes_of(event: Event) -> Iterator[str]:
 
 
 def output_of(event: Event) -> str:
-    """What a tool prints while it is at work."""
+    """Return the output of a running tool."""
     text = (progress_of(event) or {}).get("text")
     return text if isinstance(text, str) else ""
 
 
 def discards_partial(event: Event) -> bool:
-    """Whether the text shown since the last complete event has been superseded."""
+    """Return whether the text shown since the last complete event has been superseded."""
     return is_notice(event) and bool((event.custom_metadata or {}).get("discard_partial"))
 
 
 def question_of(asked: Mapping[str, Any]) -> str:
-    """What a person is asked by a call that waits, `{id, name, args}`; never cut short."""
+    """Return the wording of a question to a person, `{id, name, args}`; never truncated."""
     arguments = asked["args"]
     if asked["name"] == CONFIRMATION:
         call = arguments.get("originalFunctionCall") or {}
@@ -58,7 +58,7 @@ def question_of(asked: Mapping[str, Any]) -> str:
 
 
 def message_of(content: Content) -> str:
-    """What a user has said, in short; empty when it has no text."""
+    """Return a user's message in short form; empty if it has no text."""
     return excerpt("".join(part.text or "" for part in content.parts or ()))
 
 
@@ -74,7 +74,7 @@ def excerpt(text: str) -> str:
 
 
 def printable(text: str) -> str:
-    """The text without characters by which it could steer the terminal."""
+    """Return the text without characters that could control the terminal."""
     return text.translate(_CONTROL)
 
 

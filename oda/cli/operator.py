@@ -1,4 +1,4 @@
-"""What an operator changes from the terminal stands in the audit log as well."""
+"""Records changes that an operator makes from the terminal in the audit log."""
 
 import getpass
 from collections.abc import Mapping

@@ -11,6 +11,7 @@ from oda.cli.conversation import Ended, open_conversation
 from oda.cli.exit_code import ExitCode
 from oda.cli.screen import Screen
 from oda.cli.terminal import load_settings
+from oda.errors import NotConfiguredError
 
 
 def run(
@@ -25,7 +26,9 @@ def run(
 ) -> ExitCode:
     """Run one turn; only the answer, or the JSON, goes to stdout.
 
-    Raises: as `open_conversation`, and InvalidRequestError for an empty message.
+    Raises: as `open_conversation`, and
+        InvalidRequestError: the message is empty.
+        NotConfiguredError: the agent needs a model, and none is configured.
     """
     stream = stream and not as_json
     screen = Screen(Console() if stream else None, Console(stderr=True, highlight=False))
@@ -38,9 +41,15 @@ def run(
             screen.waiting(asked)
         if as_json:
             print(json.dumps(_as_json(ended)))
-        elif not stream and ended.turn.reply:
+        elif not (stream or ended.needs_model) and ended.turn.reply:
             print(ended.turn.reply)
     sys.stdout.flush()
+    if ended.needs_model:
+        raise NotConfiguredError(
+            "no model is configured, and rules could not answer",
+            remedy="set ODA_MODEL, for example to openai/gpt-4o or gemini-2.5-flash, and the "
+            "provider's key",
+        )
     return ExitCode.of_turn(ended.outcome.status)
 
 

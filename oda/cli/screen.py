@@ -24,20 +24,20 @@ from oda.cli.state_diff import Change
 
 
 class Screen:
-    """Text goes to one stream as it comes, what is said about it to another.
+    """Writes the text of answers to one stream as it arrives, and notes about it to another.
 
     Args:
-        text: Where answers go; None for nowhere.
-        notes: Where retries, tool calls and errors go.
+        text: Stream for answers; None to discard them.
+        notes: Stream for retries, tool calls and errors.
     """
 
     def __init__(self, text: Console | None, notes: Console) -> None:
         self._text = text
         self._notes = notes
         self._partial = ""
-        """What has been shown of a text whose complete event has not come yet."""
+        """The part of a text shown so far whose complete event has not arrived yet."""
         self._prints = False
-        """Whether the line has begun with what a tool prints."""
+        """Whether the current line has been started by the output of a tool."""
 
     def show(self, event: Event) -> None:
         """Show one event of a turn."""
@@ -65,7 +65,7 @@ class Screen:
             self.note("cancelled")
 
     def waiting(self, asked: Mapping[str, Any]) -> None:
-        """Show what a person is asked, who is not here to answer."""
+        """Show a question whose addressee is not present."""
         self.note(f"waits: {question_of(asked)}")
 
     def changed(self, name: str, changes: Sequence[Change]) -> None:

@@ -1,12 +1,13 @@
 """`oda serve`: where the server listens, and whether it may."""
 
 import asyncio
+import ctypes
 import errno
 import gc
 import os
 import socket
 from collections.abc import Mapping
-from contextlib import closing
+from contextlib import closing, suppress
 from typing import Any
 
 from oda.cli.exit_code import ExitCode
@@ -28,6 +29,7 @@ def serve(*, reload: bool, **options: Any) -> ExitCode:
         UnavailableError: the port is in use, or the database cannot be reached.
     """
     gc.disable()
+    _give_memory_back()
     settings = _load(options)
     with closing(_bind(settings)) as listener:
         if reload:
@@ -41,6 +43,7 @@ def serve(*, reload: bool, **options: Any) -> ExitCode:
 def _serve_again(sockets: list[socket.socket]) -> None:
     """Serve in a process that was started because something has changed."""
     gc.disable()
+    _give_memory_back()
     silence_warnings()
     code = ExitCode.OK
     try:
@@ -53,7 +56,7 @@ def _serve_again(sockets: list[socket.socket]) -> None:
 def _serve_on(settings: Settings, listener: socket.socket) -> None:
     from oda.server.app import create_app
 
-    app = create_app(settings, dev_ui=settings.dev_ui, host=settings.host)
+    app = create_app(settings, dev_ui=settings.dev_ui, host=settings.host, rehearsed=True)
     port: int = listener.getsockname()[1]
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
     url = f"http://{host}:{port}"
@@ -67,13 +70,31 @@ def _serve_on(settings: Settings, listener: socket.socket) -> None:
         raise _in_use(settings) from error
 
 
+_ARENA_MAX, _MMAP_THRESHOLD = -8, -3  # parameters of mallopt(3)
+_ARENAS = 2
+_LARGE_BYTES = 1 << 18
+
+
+def _give_memory_back() -> None:
+    """Have glibc return the memory of large bodies; must be called before threads are started.
+
+    By default each thread gets an arena of its own, which keeps memory once freed in it, and after
+    the first free large blocks are allocated there too: after an hour of 20 MiB bodies read in
+    threads, the process holds three times the memory.
+    """
+    with suppress(OSError, AttributeError):  # not glibc
+        libc = ctypes.CDLL(None)
+        libc.mallopt(_ARENA_MAX, _ARENAS)
+        libc.mallopt(_MMAP_THRESHOLD, _LARGE_BYTES)
+
+
 def _announce(ready: str) -> None:
     """Say that the server is ready, and keep the garbage collector from what has been loaded.
 
     A full collection looks at some hundred thousand objects that live as long as the process, and
-    stops all sessions for as long as that takes (0.3 s).
+    stops all sessions for as long as that takes (0.3 s). It is not worth it once, either: imports
+    leave 2,000 objects of garbage.
     """
-    gc.collect()
     gc.freeze()
     gc.set_threshold(10_000, 20, 50)
     gc.enable()

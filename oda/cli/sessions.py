@@ -56,11 +56,11 @@ def list_sessions(app: str, *, user: str | None, as_json: bool) -> ExitCode:
 
 
 def show_session(app: str, session_id: str, *, user: str | None, as_json: bool) -> ExitCode:
-    """Print what a session knows, and what was said in it last.
+    """Print the state of a session and its latest messages.
 
     Raises:
-        SessionNotFoundError: there is none of this user.
-        ConfigurationError: a file or URL is wrong.
+        SessionNotFoundError: the user has no such session.
+        ConfigurationError: a file or URL is invalid.
         UnavailableError: the database cannot be reached.
     """
     session = _with_context(
@@ -82,13 +82,13 @@ def delete_session(
     sure: bool,
     as_json: bool,
 ) -> ExitCode:
-    """Remove a session with its turns and files; what runs in it is cancelled first.
+    """Delete a session with its turns and files; cancel its running turns first.
 
     Raises:
-        InvalidRequestError: nobody is there to confirm it.
-        SessionNotFoundError: there is none of this user.
-        AgentNotFoundError, AgentLoadError: its app is not there any more, or is broken.
-        SessionBusyError: a turn of it does not end.
+        InvalidRequestError: confirmation is needed, and the terminal is not interactive.
+        SessionNotFoundError: the user has no such session.
+        AgentNotFoundError, AgentLoadError: its app does not exist any more, or is broken.
+        SessionBusyError: one of its turns does not end.
     """
     settings = load_settings(agents_dir=agents_dir)
     stored = _with_context(settings, lambda oda: _stored(oda, app, user, session_id))

@@ -25,14 +25,14 @@ LONGEST_LINE = 4 * 2**20
 _AHEAD = 100
 """Lines that are read before they are answered, and events that wait for their reader."""
 _TOO_LONG = b"\xff"
-"""Stands for a line that was too long; it is no JSON either."""
+"""Stands in for a line that was too long; it is not valid JSON either."""
 
 
 def sidecar(agent: str | None, *, user: str | None, agents_dir: Path | None) -> ExitCode:
-    """Answer the lines of stdin until it ends. Nothing but JSON lines goes to stdout.
+    """Answer the lines of stdin until it ends. Only JSON lines are written to stdout.
 
     Raises:
-        ConfigurationError: there is no such agent, or none that has a sidecar.
+        ConfigurationError: there is no such agent, or no agent with a sidecar.
     """
     settings = load_settings(agents_dir=agents_dir)
     with _stdout_of_our_own() as lines_out:
@@ -60,7 +60,7 @@ async def _serve(settings: Settings, agent: str | None, user: str, lines_out: Fi
 
 
 class _Lines:
-    """The lines of a file that may block, read by a thread that nobody waits for at the end."""
+    """The lines of a file that may block, read by a thread that need not be awaited at exit."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
@@ -107,7 +107,7 @@ class _Writer:
             await self._queue.put(told)
 
     async def end(self) -> None:
-        """Have all that was told written."""
+        """Write everything that is queued."""
         if not self._gone:
             await self._queue.put(None)
 
@@ -115,7 +115,7 @@ class _Writer:
         while (told := await self._queue.get()) is not None:
             try:
                 await asyncio.to_thread(self._write, to_json(told) + b"\n")
-            except OSError:  # who has started us is gone
+            except OSError:  # the parent process is gone
                 self._gone = True
                 while not self._queue.empty():
                     self._queue.get_nowait()
@@ -129,7 +129,7 @@ class _Writer:
 
 @contextmanager
 def _stdout_of_our_own() -> Iterator[FileIO]:
-    """What was stdout; whatever else is printed by anybody in this process goes to stderr."""
+    """Redirect the process's stdout to stderr, and return the original stdout."""
     sys.stdout.flush()
     kept = os.dup(1)
     os.dup2(2, 1)

@@ -1,4 +1,4 @@
-"""What differs between two JSON documents, in steps that a person can follow. Pure."""
+"""Differences of two JSON documents, in steps that a person can follow. Pure."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -28,9 +28,11 @@ class Change:
 
 
 def changes(before: JsonValue, after: JsonValue) -> list[Change]:
-    """The differences between two documents; none if they are equal, whatever their keys' order.
+    """Return the differences of two documents.
 
-    A document that is not there yet (None) counts as an empty one.
+    Empty if they are equal, regardless of their keys' order.
+
+    A document that does not exist yet (None) counts as an empty one.
     """
     if before is None and isinstance(after, dict | list):
         before = type(after)()

@@ -52,12 +52,12 @@ def report(error: Exception) -> ExitCode:
 
 
 def load_settings(*, agents_dir: Path | None) -> "Settings":
-    """The settings of a command that talks with a person, with logs set up.
+    """Load the settings of an interactive command, and configure logging.
 
-    Logs would disturb what it shows, so there are none unless the log level is set.
+    Logs would disturb its output, so they are off unless the log level is set.
 
     Raises:
-        ConfigurationError: a setting is wrong.
+        ConfigurationError: a setting is invalid.
     """
     from oda.settings import Settings
 
@@ -99,7 +99,7 @@ def end_process(code: int) -> NoReturn:
 
 
 def debugging() -> bool:
-    """Whether the log level is `debug`."""
+    """Return whether the log level is `debug`."""
     return logging.getLogger().isEnabledFor(logging.DEBUG)
 
 

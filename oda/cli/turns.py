@@ -1,4 +1,4 @@
-"""`oda turns`: what became of messages, for operators; it works beside a running server."""
+"""`oda turns`: the state of turns, for operators; works while a server is running."""
 
 import asyncio
 import json
@@ -51,7 +51,7 @@ def list_turns(
     limit: int,
     as_json: bool,
 ) -> ExitCode:
-    """Print the newest turns of which all that is given holds.
+    """Print the newest turns that match all given criteria.
 
     Raises:
         UnavailableError: the database cannot be reached.
@@ -76,10 +76,10 @@ def list_turns(
 
 
 def show_turn(turn_id: str, *, as_json: bool) -> ExitCode:
-    """Print all that is known of a turn, tool calls whose outcome nobody knows above all.
+    """Print all data of a turn, first the tool calls whose outcome is unknown.
 
     Raises:
-        TurnNotFoundError: there is none, or it is not kept any more.
+        TurnNotFoundError: it does not exist, or is no longer kept.
         UnavailableError: the database cannot be reached.
     """
 
@@ -104,11 +104,11 @@ def show_turn(turn_id: str, *, as_json: bool) -> ExitCode:
 
 
 def cancel_turn(turn_id: str, *, agents_dir: Path | None, as_json: bool) -> ExitCode:
-    """End a turn wherever it runs or waits, and wait for its end; `FAILED` when it does not come.
+    """Cancel a turn on whichever node it runs or waits; return `FAILED` if it does not end in time.
 
     Raises:
-        TurnNotFoundError: there is none, or it is not kept any more.
-        ConfigurationError: a file or URL is wrong.
+        TurnNotFoundError: it does not exist, or is no longer kept.
+        ConfigurationError: a file or URL is invalid.
         UnavailableError: the database cannot be reached.
     """
     turn = asyncio.run(_cancel(load_settings(agents_dir=agents_dir), turn_id))
@@ -184,7 +184,7 @@ def _call_status(call: CallRecord) -> str:
 
 
 def _entry_lines(entry: Entry) -> Iterator[str]:
-    """What an entry says; nothing for pieces of a text."""
+    """Yield the lines that describe an entry; none for pieces of a text."""
     if isinstance(entry.data, Turn):
         yield f"{entry.data.status}, attempt {entry.data.attempts}"
     elif not entry.data.partial:

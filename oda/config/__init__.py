@@ -1,6 +1,6 @@
-"""What exists: models, agents, MCP servers, capabilities and retry policies, from YAML files.
+"""Configuration of models, agents, MCP servers, capabilities and retry policies, from YAML files.
 
-Importing this package is cheap: it knows neither ADK, nor MCP, nor any model library.
+Importing this package is cheap: it imports neither ADK, nor MCP, nor any model library.
 """
 
 from oda.config.files import (

@@ -35,7 +35,7 @@ def default_directory() -> Path:
 
 
 def load_configuration(directory: Path) -> Configuration:
-    """Read and check all files of `directory`; a file that is not there says nothing.
+    """Read and check all files of `directory`; missing files are skipped.
 
     Raises:
         ConfigurationError: naming file, key and reason.
@@ -53,7 +53,7 @@ def load_configuration(directory: Path) -> Configuration:
 
 
 class ConfigurationFiles:
-    """The configuration of a directory as it is now, for whoever starts something new."""
+    """The current configuration of a directory, reloaded when its files change."""
 
     def __init__(self, directory: Path) -> None:
         """Read the files.
@@ -109,18 +109,20 @@ def configured_by(configuration: Callable[[], Configuration]) -> Iterator[None]:
 
 
 def current_configuration() -> Configuration:
-    """What code goes by that is being loaded: the application's configuration, or where no
-    application loads it, the files of `default_directory()` as they are now.
+    """Return the configuration that applies to code being loaded.
+
+    This is the application's configuration, or, if no application loads the code, the current files
+    of `default_directory()`.
 
     Raises:
-        ConfigurationError: when the files are wrong.
+        ConfigurationError: the files are invalid.
     """
     configuration = _configured_by.get()
     return load_configuration(default_directory()) if configuration is None else configuration()
 
 
 def read_file(path: Path, kind: type[File]) -> File:
-    """One file of the configuration; one that is not there says nothing.
+    """Read one file of the configuration; a missing file counts as empty.
 
     Raises:
         ConfigurationError: naming file, key and reason.

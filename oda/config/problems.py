@@ -1,4 +1,4 @@
-"""What is wrong with a configuration, in one sentence with a remedy (pure)."""
+"""Descriptions of configuration errors, each one sentence with a remedy. Pure."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ _REMEDIES = {
     "string_pattern_mismatch": "begin with a letter; use letters, digits and _",
     LITERAL_SECRET: "write ${NAME} and set NAME in the environment",
 }
-"""By pydantic's name of the error; those without one say it in their text."""
+"""Remedies by pydantic's error type; errors of other types state it in their text."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Problem:
     text: str
     """With its key: `servers.docs.command: field required`."""
     remedy: str | None
-    """What to do; unset when the text says it."""
+    """The remedy; None if the text states it."""
 
 
 def describe(error: ValidationError) -> Problem:
@@ -106,7 +106,7 @@ def dangling_references(configuration: Configuration) -> Iterator[tuple[str, Pro
 
 
 def names_a_provider(model: str) -> bool:
-    """Whether `model` can be called as it is: `openai/gpt-4o`, `gemini-2.5-flash`."""
+    """Return whether `model` includes its provider: `openai/gpt-4o`, `gemini-2.5-flash`."""
     return "/" in model or model.startswith(("gemini-", "gemma-"))
 
 
@@ -124,7 +124,7 @@ def _unknown(key: str, kind: str, name: str, known: Mapping[str, Any]) -> Proble
 
 
 def _circle(models: Mapping[str, ModelRecord]) -> list[str]:
-    """A way along fallbacks from a model to itself; empty when there is none."""
+    """Return a cycle of fallbacks, from a model to itself; empty if there is none."""
     finished: set[str] = set()
 
     def walk(name: str, way: list[str]) -> list[str]:

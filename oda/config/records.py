@@ -24,7 +24,7 @@ from oda.config.secrets import check_references, is_reference, literal_secrets
 Values = TypeVar("Values", bound=Mapping[str, object])
 
 LITERAL_SECRET: Final = "literal_secret"
-"""Type of the validation error for a secret that stands in the file."""
+"""Type of the validation error for a secret written in the file itself."""
 
 
 def _secret_reference(text: str) -> str:
@@ -70,7 +70,9 @@ class ModelRecord(Record):
     """A model that agents can name."""
 
     model: Text
-    """LiteLLM's or Gemini's name, such as `openai/gpt-4o` or `gemini-2.5-flash`."""
+    """Model name as in LiteLLM or Gemini, such as `openai/gpt-4o` or `gemini-2.5-flash`. With the
+    prefix `litellm/`, LiteLLM makes the call, whatever the provider.
+    """
     api_base: Text | None = None
     """URL of the server, when it is not the provider's own."""
     api_key: Annotated[str, AfterValidator(_secret_reference)] | None = None
@@ -109,7 +111,7 @@ class RetryRecord(Record):
 
 
 class AgentRecord(Record):
-    """What the configuration changes in an agent; its definition stands in its folder."""
+    """Overrides for an agent; its definition is in its folder."""
 
     model: Text | None = None
     """Name from models.yaml, or a model name such as `openai/gpt-4o`; unset = the default."""
@@ -118,7 +120,7 @@ class AgentRecord(Record):
     retry: Name = "default"
     """Retry policy from retry.yaml."""
     mcp_servers: tuple[Name, ...] = ()
-    """Servers from mcp.yaml whose tools the agent gets besides its own."""
+    """Servers from mcp.yaml whose tools the agent gets in addition to its own."""
     idempotent_tools: frozenset[Text] = frozenset()
     """Tools that may run again when it is unknown whether they have run."""
     sync_tool_threads: Annotated[int, Field(strict=True, ge=1, le=256)] | None = None
@@ -126,7 +128,7 @@ class AgentRecord(Record):
 
 
 class McpServerRecord(Record):
-    """What all MCP servers have, whatever their transport."""
+    """Settings common to all MCP servers, whatever their transport."""
 
     enabled: Annotated[bool, Field(strict=True)] = True
     """Whether agents get the tools of this server."""
@@ -138,6 +140,8 @@ class McpServerRecord(Record):
     """Put before the tools' names: `docs` makes `docs_search` of `search`."""
     require_confirmation: Annotated[bool, Field(strict=True)] = False
     """Whether a person must approve each call."""
+    pinned: Annotated[bool, Field(strict=True)] = True
+    """Whether a tool whose description has changed is withheld until the change is approved."""
     idempotent: frozenset[Text] = frozenset()
     """Tools, by the server's names, that may be repeated though the server does not say so."""
     connect_timeout_s: PositiveSeconds = 20.0
@@ -198,26 +202,32 @@ class ToolPolicyRecord(Record):
     """Which tools may be used; a tool that no list of names or patterns allows is barred."""
 
     allow: tuple[Text, ...] = ()
-    """Allowed in every run; `read_*` stands for all names that begin so."""
+    """Tools allowed in every run; `read_*` matches all names with that prefix."""
     allow_interactive: tuple[Text, ...] = ()
     """Allowed besides where a person has written."""
     allow_automated: tuple[Text, ...] = ()
     """Allowed besides where a schedule or a program has begun the run."""
     require_confirmation: tuple[Text, ...] = ()
-    """Of the allowed ones those of which a person must approve each call."""
+    """Allowed tools whose calls must each be approved by a person."""
 
 
 class CapabilityRecord(Record):
-    """What agents are given in one piece: instructions, and tools with the leave to use them."""
+    """A bundle for agents: instructions, and tools with the policy that allows them."""
 
     instructions: str = ""
     """Added to the agent's instructions; `{name}` is filled in from the session's state."""
     tools: tuple[Text, ...] = ()
     """Names of tools, import paths such as `package.module:name`, or servers of mcp.yaml."""
     tool_policy: Annotated[ToolPolicyRecord, Section] = ToolPolicyRecord()
-    """What of these, and of the other tools of the agent, may be used."""
+    """Policy for these tools and for the agent's other tools."""
     untrusted: tuple[Text, ...] = ()
-    """Tools, by name or pattern, whose results hold what strangers have written."""
+    """Tools, by name or pattern, whose results contain untrusted text."""
+    reaches: Mapping[Text, tuple[Text, ...]] = {}
+    """Arguments that are addresses, by tool. After untrusted text, an address that neither the user
+    nor a search has provided needs approval.
+    """
+    finds: Mapping[Text, tuple[Text, ...]] = {}
+    """Result fields under which a search returns addresses, by tool."""
     skills: tuple[Path, ...] = ()
     """Folders with a SKILL.md, or of such folders; relative to the configuration file."""
     setup: Annotated[Text, AfterValidator(_import_path)] | None = None

@@ -67,7 +67,7 @@ def check_references(text: str) -> str:
 
 
 def is_reference(text: str) -> bool:
-    """Whether `text` is one reference and nothing else."""
+    """Return whether `text` consists of a single reference."""
     return _REFERENCE.fullmatch(text) is not None
 
 
@@ -87,7 +87,7 @@ def known_secrets(values: Mapping[str, object]) -> Iterator[str]:
 
 
 def literal_secrets(values: Mapping[str, object]) -> Iterator[str]:
-    """The dotted keys whose name says *secret* and whose text is written out in full."""
+    """Return the dotted keys of secrets, by name, whose values are in plain text."""
     for name, value in values.items():
         if isinstance(value, Mapping):
             yield from (f"{name}.{inner}" for inner in literal_secrets(value))

@@ -1,83 +1,114 @@
 """One pooled engine for a database."""
 
+import os
+import stat
 import time
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Engine, event
+from sqlalchemy import Engine, create_engine, event
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, DisconnectionError, SQLAlchemyError
-from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 from sqlalchemy.pool import ConnectionPoolEntry, PoolProxiedConnection
 
+from oda.database.failures import first_line
+from oda.database.postgres import connect_impatiently, pinged_briefly
 from oda.errors import ConfigurationError
 
 _DRIVERS = {
-    "sqlite": "sqlite+aiosqlite",
-    "postgresql": "postgresql+psycopg",
+    "sqlite": "sqlite",
+    "sqlite+aiosqlite": "sqlite",
     "postgres": "postgresql+psycopg",
-    "mysql": "mysql+aiomysql",
+    "postgresql": "postgresql+psycopg",
+    "postgresql+psycopg": "postgresql+psycopg",
 }
+"""SQLAlchemy drivers by URL scheme."""
 IN_MEMORY = "sqlite:///:memory:"
-"""A database that ends with its engine."""
+"""An in-memory database, which lives as long as its engine."""
+
+DATABASE_FILE = "oda.db"
+"""Name of the database in a data directory."""
 
 _IN_MEMORY = (None, "", ":memory:")
 _LOCK_TIMEOUT_S = 30
+_POOL_TIMEOUT_S = 4.0
 _USED_AT = "oda_used_at"
 
 
 def is_sql(url: str) -> bool:
-    """Whether the URL names an SQL database."""
+    """Return whether a URL names an SQL database."""
     try:
         return make_url(url).get_backend_name() in _DRIVERS
     except ArgumentError:
         return False
 
 
-def database_engine(url: str, *, trusted_s: float = 2.0) -> AsyncEngine:
-    """An engine with a pool; SQLite with a write-ahead log.
+def is_in_memory(url: str) -> bool:
+    """Whether the URL names a database of SQLite that has no file."""
+    try:
+        parsed = make_url(url)
+    except ArgumentError:
+        return False
+    return parsed.get_backend_name() == "sqlite" and parsed.database in _IN_MEMORY
 
-    A connection to a server that was used less than `trusted_s` ago is taken for alive.
+
+def database_engine(url: str, *, trusted_s: float = 2.0) -> Engine:
+    """Return an engine with a pool; SQLite with a write-ahead log.
+
+    A server connection that was used less than `trusted_s` seconds ago is assumed to be alive.
 
     Raises:
         ConfigurationError: the URL is malformed or its driver is not installed.
     """
     try:
         parsed = make_url(url)
-        driver = _DRIVERS.get(parsed.drivername)
-        if driver:
-            parsed = parsed.set(drivername=driver)
-        options: dict[str, Any] = {"pool_size": 16, "max_overflow": 16}
-        if parsed.get_backend_name() == "sqlite" and parsed.database in _IN_MEMORY:
+        if parsed.drivername not in _DRIVERS:
+            raise ArgumentError(f"{parsed.drivername} is not supported")
+        parsed = parsed.set(drivername=_DRIVERS[parsed.drivername])
+        options: dict[str, Any] = {
+            "pool_size": 16,
+            "max_overflow": 16,
+            "pool_timeout": _POOL_TIMEOUT_S,
+        }
+        if is_in_memory(url):
             options = {}
         elif parsed.get_backend_name() == "sqlite":
-            make_directory(Path(parsed.database or ".").parent)
+            if not (parsed.database or "").startswith("file:"):
+                _keep_private(Path(parsed.database or "."))
             options = {
                 "pool_size": 8,
                 "max_overflow": 8,
                 "connect_args": {"timeout": _LOCK_TIMEOUT_S},
             }
-        engine = create_async_engine(parsed, **options)
+        # Parameters are what people have said: errors and logs do not show them.
+        engine = create_engine(parsed, hide_parameters=True, **options)
     except (ArgumentError, SQLAlchemyError, ImportError) as error:
         raise ConfigurationError(
             f"the database URL {shown(url)} cannot be used: {first_line(error)}",
-            remedy="set ODA_DATABASE_URL to sqlite:///FILE or postgresql+psycopg://USER@HOST/NAME",
+            remedy="SQLite and PostgreSQL are supported: set ODA_DATABASE_URL to sqlite:///FILE or "
+            "postgresql+psycopg://USER@HOST/NAME",
         ) from error
     if engine.dialect.name == "sqlite":
-        event.listen(engine.sync_engine, "connect", _tune_sqlite)
+        event.listen(engine, "connect", _tune_sqlite)
     else:
-        _ping_after_a_pause(engine.sync_engine, trusted_s)
+        connect_impatiently(engine)
+        _ping_after_a_pause(engine, trusted_s)
     return engine
 
 
 def make_directory(path: Path) -> None:
-    """Make a directory for data.
+    """Create a directory for data, accessible only to its owner.
+
+    An existing directory that contains our database is restricted too: we have created it, or it
+    was created for us. Any other, such as `/tmp`, is left as it is.
 
     Raises:
-        ConfigurationError: it cannot be made.
+        ConfigurationError: the directory cannot be created.
     """
     try:
-        path.mkdir(parents=True, exist_ok=True)
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if (path / DATABASE_FILE).exists():
+            _narrow(path, 0o700)
     except OSError as error:
         raise ConfigurationError(
             f"the directory {str(path)!r} cannot be made: {error.strerror}",
@@ -85,23 +116,48 @@ def make_directory(path: Path) -> None:
         ) from error
 
 
+def _keep_private(file: Path) -> None:
+    """Make a database file readable by its owner only.
+
+    SQLite gives `-wal` and `-shm` the same mode.
+
+    Raises:
+        ConfigurationError: the file cannot be created.
+    """
+    make_directory(file.parent)
+    try:
+        file.touch(mode=0o600)
+        make_directory(file.parent)
+        for part in (file, *(file.with_name(file.name + end) for end in ("-wal", "-shm"))):
+            if part.exists():
+                _narrow(part, 0o600)
+    except OSError as error:
+        raise ConfigurationError(
+            f"the database {str(file)!r} cannot be opened: {error.strerror}",
+            remedy="set ODA_DATABASE_URL or ODA_DATA_DIR to a place that may be written to",
+        ) from error
+
+
+def _narrow(path: Path, mode: int) -> None:
+    """Remove the permissions beyond `mode` from a path, if we own it."""
+    status = path.stat()
+    is_shared = status.st_mode & stat.S_ISVTX  # such as /tmp, also where it belongs to us
+    if not is_shared and status.st_uid == os.geteuid() and status.st_mode & 0o777 & ~mode:
+        path.chmod(status.st_mode & mode)
+
+
 def shown(url: str) -> str:
-    """A URL for messages: without its password."""
+    """Return a URL without its password, for messages."""
     try:
         return make_url(url).render_as_string(hide_password=True)
     except ArgumentError:
         return repr(url.split("@")[-1])
 
 
-def first_line(error: BaseException) -> str:
-    """The first line of an error, of the driver's own where there is one."""
-    return (str(getattr(error, "orig", None) or error).strip().splitlines() or [""])[0]
-
-
 def _ping_after_a_pause(engine: Engine, trusted_s: float) -> None:
-    """Ask a pooled connection whether it still lives, unless it was used a moment ago.
+    """Ping a pooled connection before use, unless it was used a moment ago.
 
-    SQLAlchemy's `pool_pre_ping` asks each time, which costs as much as a small query.
+    SQLAlchemy's `pool_pre_ping` pings every time, which costs as much as a small query.
     """
 
     def used(_: Any, record: ConnectionPoolEntry) -> None:
@@ -112,7 +168,8 @@ def _ping_after_a_pause(engine: Engine, trusted_s: float) -> None:
         if used_at is None or time.monotonic() - used_at < trusted_s:
             return
         try:
-            engine.dialect.do_ping(connection)
+            with pinged_briefly(record.driver_connection):
+                engine.dialect.do_ping(connection)
         except Exception as error:
             raise DisconnectionError("the connection is gone") from error
 
@@ -125,4 +182,5 @@ def _tune_sqlite(connection: Any, _: object) -> None:
     cursor.execute("PRAGMA journal_mode=WAL")
     cursor.execute("PRAGMA synchronous=NORMAL")
     cursor.execute("PRAGMA foreign_keys=ON")
+    cursor.execute("PRAGMA cache_size=-1024")  # KiB; each connection has a cache of its own
     cursor.close()

@@ -2,31 +2,40 @@
 
 import asyncio
 import math
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, ParamSpec, Self, TypeVar
 
+from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
-from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
-from oda.errors import AgentStateError
+from oda.database.postgres import has_committed, is_silence, own_transaction_id
+from oda.errors import AgentStateError, UnavailableError
 from oda.telemetry import get_logger
 
 log = get_logger(__name__)
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
-Operation = Callable[[AsyncConnection], Awaitable[T]]
-"""What is done in a transaction that others may share. It may be called again after a rollback."""
+Operation = Callable[[Connection], T]
+"""Writes in a transaction that others may share, and in a thread of the journal's: it must touch
+nothing that the event loop changes. It may be called again after a rollback."""
 
 _COLLISIONS = ("40001", "40P01")
+_LOOK_AGAIN_S = 0.25
+REQUEST_S = 4.0
+"""How long a request waits for what it writes."""
 
 LINGER_S = 0.05
-"""How long a deferred operation waits for company, if nobody says otherwise."""
+"""How long a deferred operation waits for company by default."""
 
 
-@dataclass
+@dataclass(eq=False)
 class _Entry:
     operation: Operation[Any]
     done: asyncio.Future[Any] = field(
@@ -34,14 +43,29 @@ class _Entry:
     )
 
 
+@dataclass
+class _Try:
+    """One transaction: what came of it, or how far it came."""
+
+    results: list[Any] = field(default_factory=list)
+    error: Exception | None = None
+    begun: bool = False
+    transaction_id: str | None = None
+    """By which to find out whether it was committed, where a commit can be in doubt."""
+
+
 class Journal:
     """Runs operations in the order in which they came, as many as there are in one transaction.
 
+    All of them run in one thread, on one connection, so that a batch costs one change of threads.
     One that fails fails alone: the others are run again without it.
     """
 
-    def __init__(self, engine: AsyncEngine) -> None:
+    def __init__(self, engine: Engine) -> None:
         self._engine = engine
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="oda journal")
+        self._connection: Connection | None = None
+        """Belongs to the thread."""
         self._waiting: list[_Entry] = []
         self._wake = asyncio.Event()
         self._writer: asyncio.Task[None] | None = None
@@ -67,17 +91,29 @@ class Journal:
         if self._writer is not None:
             await self._writer
 
-    async def run(self, operation: Operation[T]) -> T:
+    async def run(self, operation: Operation[T], *, within_s: float | None = None) -> T:
         """Run an operation and return its result once it is committed.
 
         Whoever is cancelled meanwhile does not know whether it was.
 
+        Args:
+            operation: What to write.
+            within_s: How long to wait, at most. What is told to have failed after that time may
+                yet be stored, so it must do no harm to write it again.
+
         Raises:
             Exception: what the operation or the database raises; then nothing of it is stored.
+            UnavailableError: it took longer than `within_s`.
         """
         entry = self._add(operation)
         self._wake.set()
-        result: T = await asyncio.shield(entry.done)
+        await asyncio.wait({entry.done}, timeout=within_s)
+        if not entry.done.done():
+            if entry in self._waiting:
+                self._waiting.remove(entry)
+            entry.done.add_done_callback(_log_failure)
+            raise UnavailableError("The database has not answered in time; try again.")
+        result: T = entry.done.result()
         return result
 
     def defer(
@@ -119,7 +155,6 @@ class Journal:
         self._wake.set()
 
     async def _write_all(self) -> None:
-        connection: AsyncConnection | None = None
         try:
             while not (self._closed and not self._waiting):
                 await self._wake.wait()
@@ -127,44 +162,98 @@ class Journal:
                 self._stop_timer()
                 batch, self._waiting = self._waiting, []
                 if batch:
-                    connection = await self._write(connection, batch)
+                    await self._write(batch)
                 if self._closed:
                     self._wake.set()
         finally:
-            if connection is not None:
-                await connection.close()
+            await self._in_thread(self._disconnect)
+            self._thread.shutdown(wait=False)
 
-    async def _write(
-        self, connection: AsyncConnection | None, batch: Sequence[_Entry]
-    ) -> AsyncConnection | None:
-        """Commit a batch; returns the connection for the next, None when it is not to be used."""
+    async def _in_thread(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        call = partial(work, *args, **kwargs)
+        return await asyncio.get_running_loop().run_in_executor(self._thread, call)
+
+    async def _write(self, batch: Sequence[_Entry]) -> None:
         for attempt in (1, 2):
-            begun = False
-            try:
-                if connection is None:
-                    connection = await self._engine.connect()
-                async with connection.begin():
-                    if self._engine.dialect.name == "sqlite":
-                        await connection.exec_driver_sql("BEGIN IMMEDIATE")
-                    begun = True
-                    results: list[Any] = [await entry.operation(connection) for entry in batch]
-            except Exception as error:
-                await _discard(connection)
-                connection = None
-                if attempt == 1 and (is_lost_connection(error) or _is_collision(error)):
-                    continue
-                if len(batch) == 1 or not begun:
+            tried = await self._in_thread(self._commit, [entry.operation for entry in batch])
+            error, committed = tried.error, tried.error is None
+            if error is not None:
+                lost = is_lost_connection(error)
+                if lost and tried.transaction_id:
+                    outcome = await self._outcome(tried.transaction_id)
+                    if outcome is None:
+                        _fail(batch, error)
+                        return
+                    committed = outcome
+                if not committed:
+                    slow = len(batch) > 1 and is_silence(error)  # one may hold up the others
+                    if attempt == 1 and (_is_collision(error) or (lost and not slow)):
+                        continue
+                    if len(batch) == 1 or not tried.begun:
+                        _fail(batch, error)
+                        return
                     for entry in batch:
-                        _fail(entry, error)
-                    return connection
-                for entry in batch:
-                    connection = await self._write(connection, [entry])
-                return connection
-            for entry, result in zip(batch, results, strict=True):
+                        await self._write([entry])
+                    return
+            for entry, result in zip(batch, tried.results, strict=True):
                 if not entry.done.done():
                     entry.done.set_result(result)
-            return connection
-        return connection
+            return
+
+    def _commit(self, operations: Sequence[Operation[Any]]) -> _Try:
+        """Run operations in one transaction; in the thread."""
+        tried = _Try()
+        try:
+            if self._connection is None:
+                self._connection = self._engine.connect()
+            connection = self._connection
+            transaction = connection.begin()
+            if self._engine.dialect.name == "sqlite":
+                connection.exec_driver_sql("BEGIN IMMEDIATE")
+            tried.begun = True
+            tried.results = [operation(connection) for operation in operations]
+            tried.transaction_id = own_transaction_id(connection)
+            transaction.commit()
+        except Exception as error:
+            tried.error = error
+            self._disconnect()
+        return tried
+
+    def _disconnect(self) -> None:
+        """Give the connection back, which ends its transaction; in the thread."""
+        connection, self._connection = self._connection, None
+        if connection is None:
+            return
+        try:
+            connection.close()
+        except Exception as error:
+            log.debug("connection_not_closed", exc_info=error)
+
+    async def _outcome(self, transaction_id: str) -> bool | None:
+        """Find out whether a transaction was committed whose commit was not answered.
+
+        As long as the database is away nothing else can be written either; it fails at once.
+        Returns None if the journal is closed before the database is back.
+        """
+        log.warning("commit_in_doubt", transaction_id=transaction_id)
+        while True:
+            try:
+                committed = await self._in_thread(self._has_committed, transaction_id)
+            except Exception as error:
+                if self._closed:
+                    return None
+                log.debug("commit_not_looked_up", exc_info=error)
+                waiting, self._waiting = self._waiting, []
+                _fail(waiting, error)
+            else:
+                if committed is not None:
+                    log.warning("commit_looked_up", committed=committed)
+                    return committed
+            await asyncio.sleep(_LOOK_AGAIN_S)
+
+    def _has_committed(self, transaction_id: str) -> bool | None:
+        with self._engine.connect() as connection:
+            return has_committed(connection, transaction_id)
 
 
 def is_lost_connection(error: BaseException) -> bool:
@@ -179,21 +268,14 @@ def _is_collision(error: BaseException) -> bool:
 
 def may_pass(error: BaseException) -> bool:
     """Whether the same may succeed later: the database is away, locked or overloaded."""
-    return isinstance(error, OperationalError | InterfaceError | OSError | TimeoutError)
+    kinds = OperationalError | InterfaceError | PoolTimeoutError | OSError | TimeoutError
+    return isinstance(error, kinds)
 
 
-async def _discard(connection: AsyncConnection | None) -> None:
-    if connection is None:
-        return
-    try:
-        await connection.close()
-    except Exception as error:
-        log.debug("connection_not_closed", exc_info=error)
-
-
-def _fail(entry: _Entry, error: Exception) -> None:
-    if not entry.done.done():
-        entry.done.set_exception(error)
+def _fail(batch: Sequence[_Entry], error: Exception) -> None:
+    for entry in batch:
+        if not entry.done.done():
+            entry.done.set_exception(error)
 
 
 def _log_failure(done: "asyncio.Future[Any]") -> None:

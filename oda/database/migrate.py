@@ -1,13 +1,14 @@
 """Bring a database to the tables that this version knows."""
 
+import asyncio
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sqlalchemy import Connection, MetaData, inspect, text
-from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+from sqlalchemy import Connection, Engine, MetaData, inspect, text
 
 from oda.database import schema
+from oda.database.postgres import unhurried
 from oda.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -40,19 +41,30 @@ ODA_SCHEMA = Schema(
 )
 
 
-async def current_revision(engine: AsyncEngine, schema: Schema = ODA_SCHEMA) -> str | None:
-    """The revision that the database is at; None when it has none of the owner's tables."""
-    async with engine.connect() as connection:
-        return await connection.run_sync(_revision, schema.version_table)
+async def current_revision(engine: Engine, schema: Schema = ODA_SCHEMA) -> str | None:
+    """Return the revision that the database is at; None when it has none of the owner's tables."""
+    return await asyncio.to_thread(_current_revision, engine, schema)
 
 
-async def upgrade(engine: AsyncEngine, schema: Schema = ODA_SCHEMA) -> None:
+async def upgrade(engine: Engine, schema: Schema = ODA_SCHEMA) -> None:
     """Apply the revisions that are missing; for a database that has all of them, it only looks.
 
     Raises:
         ConfigurationError: the database belongs to a newer version.
     """
-    found = await current_revision(engine, schema)
+    await asyncio.to_thread(_upgrade, engine, schema)
+
+
+def _current_revision(engine: Engine, schema: Schema) -> str | None:
+    with engine.connect() as connection:
+        if not inspect(connection).has_table(schema.version_table):
+            return None
+        found = connection.execute(text(f"SELECT version_num FROM {schema.version_table}")).scalar()
+    return str(found) if found is not None else None
+
+
+def _upgrade(engine: Engine, schema: Schema) -> None:
+    found = _current_revision(engine, schema)
     if found == schema.revision:
         return
     if found is not None and found > schema.revision:
@@ -61,10 +73,12 @@ async def upgrade(engine: AsyncEngine, schema: Schema = ODA_SCHEMA) -> None:
             f"{schema.revision}",
             remedy="install the newer version, or use another database",
         )
-    async with engine.connect() as connection:
-        await _lock(connection)
-        await connection.run_sync(_upgrade, schema)
-        await connection.commit()
+    from alembic import command
+
+    with unhurried(engine) as connection:
+        _lock(connection)
+        command.upgrade(alembic_config(connection, schema), "head")
+        connection.commit()
 
 
 def alembic_config(connection: Connection, schema: Schema) -> "Config":
@@ -98,21 +112,8 @@ def run_revisions() -> None:
         context.run_migrations()
 
 
-async def _lock(connection: AsyncConnection) -> None:
+def _lock(connection: Connection) -> None:
     if connection.dialect.name == "sqlite":
-        await connection.exec_driver_sql("BEGIN IMMEDIATE")
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
     else:
-        await connection.execute(text("SELECT pg_advisory_xact_lock(:id)"), {"id": _LOCK})
-
-
-def _revision(connection: Connection, version_table: str) -> str | None:
-    if not inspect(connection).has_table(version_table):
-        return None
-    found = connection.execute(text(f"SELECT version_num FROM {version_table}")).scalar()
-    return str(found) if found is not None else None
-
-
-def _upgrade(connection: Connection, schema: Schema) -> None:
-    from alembic import command
-
-    command.upgrade(alembic_config(connection, schema), "head")
+        connection.execute(text("SELECT pg_advisory_xact_lock(:id)"), {"id": _LOCK})

@@ -25,7 +25,7 @@ from sqlalchemy import (
     text,
 )
 
-REVISION = "0001"
+REVISION = "0004"
 """The newest revision of the schema."""
 
 _Name = String(128)
@@ -50,6 +50,15 @@ class UtcDateTime(TypeDecorator[datetime]):
 
 
 metadata = MetaData()
+
+
+def _where(condition: str) -> dict[str, Any]:
+    """The condition of a partial index.
+
+    SQLite uses the index only for queries that have the same condition, without parameters.
+    """
+    return {"sqlite_where": text(condition), "postgresql_where": text(condition)}
+
 
 turns = Table(
     "oda_turns",
@@ -82,13 +91,14 @@ turns = Table(
     Column("recoveries", Integer, nullable=False, comment="How often a node died with it"),
     Column("cancel_requested", Boolean, nullable=False),
     Index("oda_turns_of_session", "app", "user_id", "session_id", "position", unique=True),
-    Index("oda_turns_finished", "finished_at"),
+    Index("oda_turns_finished", "finished_at", **_where("finished_at IS NOT NULL")),
+    Index("oda_turns_unfinished", "status", "owner", **_where("finished_at IS NULL")),
     Index(
-        "oda_turns_unfinished",
-        "status",
+        "oda_turns_unfinished_of_session",
+        "app",
         "user_id",
-        sqlite_where=text("status IN ('queued', 'running', 'waiting_input')"),
-        postgresql_where=text("status IN ('queued', 'running', 'waiting_input')"),
+        "session_id",
+        **_where("finished_at IS NULL"),
     ),
 )
 
@@ -103,7 +113,8 @@ turn_entries = Table(
     ),
     Column("number", Integer, primary_key=True, autoincrement=False),
     Column("kind", String(8), nullable=False),
-    Column("data", Text, nullable=False, comment="JSON, as clients get it"),
+    Column("event_id", _Name, comment="Of the session's event that it shows"),
+    Column("data", Text, comment="JSON, as clients get it; null where the session has it"),
     sqlite_with_rowid=False,
 )
 
@@ -137,6 +148,7 @@ tool_calls = Table(
     Column("started_at", UtcDateTime, nullable=False),
     Column("finished_at", UtcDateTime),
     Index("oda_tool_calls_of_session", "app", "user_id", "session_id"),
+    Index("oda_tool_calls_age", "started_at"),
 )
 
 usage_days = Table(
@@ -151,12 +163,38 @@ usage_days = Table(
     Column("cost_usd", Float, nullable=False),
 )
 
+kept_totals = Table(
+    "oda_kept_totals",
+    metadata,
+    Column("user_id", _Name, primary_key=True),
+    Column("bytes", BigInteger, nullable=False, comment="Of all items"),
+    Column("sessions", Integer, nullable=False),
+)
+
+kept_items = Table(
+    "oda_kept_items",
+    metadata,
+    Column("user_id", _Name, primary_key=True),
+    Column("app", _Name, primary_key=True),
+    Column("session_id", _Name, primary_key=True, comment="Empty: the user's own artifacts"),
+    Column("item", _Id, primary_key=True, comment="Empty: messages and state; else an artifact"),
+    Column("bytes", BigInteger, nullable=False),
+)
+
 nodes = Table(
     "oda_nodes",
     metadata,
     Column("node_id", _Id, primary_key=True),
     Column("expires_at", UtcDateTime, nullable=False, comment="Dead after it, unless renewed"),
 )
+
+probes = Table(
+    "oda_probes",
+    metadata,
+    Column("probe_id", _Id, primary_key=True),
+    Column("filling", Text, nullable=False),
+)
+"""Written and deleted to see whether there is room."""
 
 api_keys = Table(
     "oda_api_keys",

@@ -1,28 +1,39 @@
 """How much is in a database."""
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import TypeVar
 
-from sqlalchemy import Connection, func, inspect, select, table
-from sqlalchemy.ext.asyncio import AsyncEngine
+from sqlalchemy import Connection, Engine, func, inspect, select, table
 
+from oda.database.postgres import unhurried
 from oda.database.schema import metadata, turns
 
 _OF_ADK = ("sessions", "events")
 
 
-async def rows_by_table(engine: AsyncEngine) -> Mapping[str, int]:
-    """The number of rows of each of our tables and of ADK's, where they exist."""
-    async with engine.connect() as connection:
-        return await connection.run_sync(_rows_by_table)
+T = TypeVar("T")
 
 
-async def turns_by_status(engine: AsyncEngine) -> Mapping[str, int]:
-    """The number of turns in each status that occurs; the table must exist."""
+async def rows_by_table(engine: Engine) -> Mapping[str, int]:
+    """Return the number of rows of each of our tables and of ADK's, where they exist."""
+    return await asyncio.to_thread(_counted, engine, _rows_by_table)
+
+
+async def turns_by_status(engine: Engine) -> Mapping[str, int]:
+    """Return the number of turns in each status that occurs; the table must exist."""
+    return await asyncio.to_thread(_counted, engine, _turns_by_status)
+
+
+def _counted(engine: Engine, count: Callable[[Connection], T]) -> T:
+    with unhurried(engine) as connection:
+        return count(connection)
+
+
+def _turns_by_status(connection: Connection) -> dict[str, int]:
     count = func.count().label("turns")
     query = select(turns.c.status, count).group_by(turns.c.status).order_by(turns.c.status)
-    async with engine.connect() as connection:
-        rows = (await connection.execute(query)).all()
-    return {row.status: row.turns for row in rows}
+    return {row.status: row.turns for row in connection.execute(query)}
 
 
 def _rows_by_table(connection: Connection) -> dict[str, int]:

@@ -1,1 +1,1 @@
-"""Who asks: principals, API keys, tokens of an issuer, and what makes one of the other."""
+"""Authentication: principals, API keys, and tokens of an issuer."""

@@ -1,4 +1,4 @@
-"""Who has changed what, and when: a record that nobody can change."""
+"""The audit log: an append-only record of changes and who made them."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -6,8 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict
-from sqlalchemy import insert, select
-from sqlalchemy.ext.asyncio import AsyncConnection
+from sqlalchemy import Connection, insert, select
 
 from oda.clock import Clock, utc
 from oda.database.database import Database
@@ -27,9 +26,9 @@ class AuditEntry(BaseModel):
     """Grows."""
     at: datetime
     actor: str
-    """Who acted."""
+    """The acting principal."""
     user_id: str
-    """For whom."""
+    """The user on whose behalf it acted."""
     key_id: str | None
     """With which API key."""
     action: str
@@ -40,7 +39,7 @@ class AuditEntry(BaseModel):
     """How it was answered, as of HTTP."""
     trace_id: str | None
     detail: dict[str, Any]
-    """What was decided, for approvals."""
+    """The decision, for approvals."""
 
 
 class AuditLog:
@@ -62,9 +61,10 @@ class AuditLog:
         trace_id: str | None,
         detail: Mapping[str, Any] | None = None,
     ) -> "asyncio.Future[Any]":
-        """Write an entry soon, with others; texts that are too long are cut.
+        """Write an entry in the background, batched with others; overlong texts are truncated.
 
-        Returns: what is done when the entry is stored. Nobody need wait for it.
+        Returns:
+            A future that is done when the entry is stored. It need not be awaited.
         """
         row = {
             "at": utc(self._clock),
@@ -78,17 +78,15 @@ class AuditLog:
             "detail": storable(detail or {}),
         }
 
-        async def write(connection: AsyncConnection) -> None:
-            await connection.execute(insert(audit), row)
+        def write(connection: Connection) -> None:
+            connection.execute(insert(audit), row)
 
         return self._database.journal.defer(write)
 
     async def read(self, after: int = 0, limit: int = 100) -> Sequence[AuditEntry]:
         """Entries behind the one with the id `after`, oldest first."""
         wanted = select(audit).where(audit.c.id > after).order_by(audit.c.id).limit(limit)
-        async with self._database.engine.connect() as connection:
-            rows = (await connection.execute(wanted)).all()
-        return [AuditEntry.model_validate(row) for row in rows]
+        return [AuditEntry.model_validate(row) for row in await self._database.rows(wanted)]
 
 
 def _fitting(text: str, length: int) -> str:

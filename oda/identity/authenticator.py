@@ -1,31 +1,43 @@
-"""From what a request carries to who asks."""
+"""Authentication: from a request's credential to its principal."""
 
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from oda.clock import Clock
 from oda.database.database import Database
 from oda.errors import ForbiddenError, UnauthenticatedError
 from oda.identity.keys import PREFIX, ApiKeys
 from oda.identity.principal import DEFAULT_USER, Principal, check_id
-from oda.identity.tokens import Tokens
 from oda.settings import JwtSettings
 
+if TYPE_CHECKING:
+    from oda.identity.tokens import Tokens
+
 OPEN_FOR_S = 1.0
-"""How long a server without keys goes on before it looks for keys again."""
+"""Time for which an open server relies on there being no keys, in seconds."""
+
+_NO_KEYS = (
+    "This server has no API keys, so it serves only programs of its own machine; this request "
+    "came through a proxy, from another machine or for another host name."
+)
+_MAKE_A_KEY = (
+    "create a key with `oda keys create --user NAME` and send it as `Authorization: Bearer …`, "
+    "or start the server with --insecure if everybody may use it"
+)
 
 
 class Authenticator:
-    """Decides who asks.
+    """Authenticates requests.
 
-    Open, where nobody has to say who they are, is only a server that may be, has no issuer of
-    tokens and whose database has never had a key. It is closed for good by the first key.
+    A server is open, i.e. needs no credentials, only if its settings allow it, it has no token
+    issuer, and its database has never had a key. The first key closes it for good.
     """
 
     def __init__(
-        self, keys: ApiKeys, tokens: Tokens | None, clock: Clock, *, may_be_open: bool
+        self, keys: ApiKeys, tokens: "Tokens | None", clock: Clock, *, may_be_open: bool
     ) -> None:
         self._keys = keys
         self._tokens = tokens
@@ -34,22 +46,27 @@ class Authenticator:
         self._open_since: float | None = None
         self._looking = asyncio.Lock()
 
-    async def authenticate(self, authorization: str | None, user: str | None) -> Principal:
-        """Who asks, and for whom.
+    async def authenticate(
+        self, authorization: str | None, user: str | None, *, from_elsewhere: bool = False
+    ) -> Principal:
+        """Return the principal of a request.
 
         Args:
             authorization: The header `Authorization`.
-            user: The header `X-Oda-User`: for whom an admin acts, or who asks an open server.
+            user: The header `X-Oda-User`: whom an admin acts for, or the user of an open server.
+            from_elsewhere: Whether the request may come from outside of what an open server serves.
 
         Raises:
-            UnauthenticatedError: there is no credential, or it does not hold.
-            ForbiddenError: one who is no admin acts for another.
-            InvalidRequestError: `user` is not the id of a user.
+            UnauthenticatedError: there is no credential, or it is invalid.
+            ForbiddenError: the caller is not an admin and acts for another user.
+            InvalidRequestError: `user` is not a valid user id.
             UnavailableError: the issuer's keys cannot be fetched.
             SQLAlchemyError: the database cannot be reached.
         """
         credential = _bearer(authorization)
         if not self._closed and await self._is_open(credential):
+            if from_elsewhere:
+                raise UnauthenticatedError(_NO_KEYS, remedy=_MAKE_A_KEY)
             return _open_principal(DEFAULT_USER if user is None else user)
         if credential is None:
             raise UnauthenticatedError(
@@ -77,7 +94,10 @@ class Authenticator:
         return await self._tokens.verify(credential)
 
     async def _is_open(self, credential: str | None) -> bool:
-        """Whether there is no key yet. Who sends one has just made it, so we look at once."""
+        """Return whether there is no key yet.
+
+        Look at once if a credential is sent, as a key may be new.
+        """
         sends_key = credential is not None and credential.startswith(PREFIX)
         if self._known_to_be_open() and not sends_key:
             return True
@@ -106,6 +126,8 @@ async def open_authenticator(
     if settings.issuer is None:
         yield Authenticator(keys, None, clock, may_be_open=may_be_open)
         return
+    from oda.identity.tokens import Tokens  # 11 MB of cryptography
+
     async with Tokens(settings, clock) as tokens:
         yield Authenticator(keys, tokens, clock, may_be_open=may_be_open)
 

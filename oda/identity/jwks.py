@@ -95,7 +95,7 @@ class IssuerKeys:
             await asyncio.shield(fetching)
 
     def _start_fetch(self) -> asyncio.Task[None] | None:
-        """The fetch that goes on, or a new one; None when the last is too short ago."""
+        """Return the running fetch, or start one; None if the last one was too recent."""
         if self._fetching is not None and not self._fetching.done():
             return self._fetching
         now = self._clock.now()
@@ -116,11 +116,11 @@ class IssuerKeys:
         self._fetched = _Fetched(self._clock.now(), found)
 
     async def _find_url(self) -> str:
-        """Where the keys are.
+        """Return the URL of the issuer's keys.
 
         Raises:
             httpx.HTTPError: the issuer does not answer.
-            ValueError: what it answers is not its own OpenID configuration.
+            ValueError: the answer is not the issuer's OpenID configuration.
         """
         if self._settings.jwks_url:
             return self._settings.jwks_url

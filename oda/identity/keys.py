@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime, timedelta
 
-from sqlalchemy import Row, insert, select, update
-from sqlalchemy.ext.asyncio import AsyncConnection
+from sqlalchemy import Connection, Row, insert, select, update
 
 from oda.clock import Clock
 from oda.database.database import Database
+from oda.database.journal import REQUEST_S
 from oda.database.schema import api_keys
 from oda.errors import InvalidRequestError, NotFoundError
 from oda.identity.principal import Principal, Scope, check_id
@@ -23,7 +23,7 @@ _MAX_NOTE_LENGTH = 255
 
 @dataclass(frozen=True)
 class ApiKey:
-    """What is known of a key; its secret is not."""
+    """The stored data of a key, which excludes its secret."""
 
     key_id: str
     user_id: str
@@ -34,7 +34,7 @@ class ApiKey:
     revoked_at: datetime | None
 
     def holds_at(self, moment: datetime) -> bool:
-        """Whether the key may be used then."""
+        """Return whether the key is valid at a time."""
         return self.revoked_at is None and (self.expires_at is None or moment < self.expires_at)
 
 
@@ -74,17 +74,16 @@ class ApiKeys:
         secret = secrets.token_urlsafe(32)
         row = {**asdict(key), "digest": _digest(key.key_id, secret)}
 
-        async def store(connection: AsyncConnection) -> None:
-            await connection.execute(insert(api_keys).values(row))
+        def store(connection: Connection) -> None:
+            connection.execute(insert(api_keys).values(row))
 
-        await self._database.journal.run(store)
+        await self._database.journal.run(store, within_s=REQUEST_S)
         return key, f"{PREFIX}{key.key_id}_{secret}"
 
     async def list(self) -> Sequence[ApiKey]:
         """All keys that there ever were, the oldest first."""
         query = select(api_keys).order_by(api_keys.c.created_at, api_keys.c.key_id)
-        async with self._database.engine.connect() as connection:
-            return [_api_key(row) for row in await connection.execute(query)]
+        return [_api_key(row) for row in await self._database.rows(query)]
 
     async def revoke(self, key_id: str) -> ApiKey:
         """End a key; one that has been revoked keeps its time.
@@ -95,14 +94,12 @@ class ApiKeys:
         now = self._now()
         this = api_keys.c.key_id == key_id
 
-        async def end(connection: AsyncConnection) -> Row[tuple[object, ...]] | None:
+        def end(connection: Connection) -> Row[tuple[object, ...]] | None:
             still_valid = api_keys.c.revoked_at.is_(None)
-            await connection.execute(
-                update(api_keys).where(this, still_valid).values(revoked_at=now)
-            )
-            return (await connection.execute(select(api_keys).where(this))).one_or_none()
+            connection.execute(update(api_keys).where(this, still_valid).values(revoked_at=now))
+            return connection.execute(select(api_keys).where(this)).one_or_none()
 
-        row = await self._database.journal.run(end)
+        row = await self._database.journal.run(end, within_s=REQUEST_S)
         if row is None:
             raise NotFoundError(
                 f"There is no API key {key_id!r}.", remedy="`oda keys list` shows the ids"
@@ -110,15 +107,15 @@ class ApiKeys:
         return _api_key(row)
 
     async def verify(self, text: str) -> Principal | None:
-        """Who holds a key; None when it is not, or no longer, one of ours."""
+        """Return the principal of a key; None if the key is unknown, revoked or expired."""
         match = _KEY.fullmatch(text)
         if match is None:
             return None
         query = select(api_keys).where(api_keys.c.key_id == match["key_id"])
-        async with self._database.engine.connect() as connection:
-            row = (await connection.execute(query)).one_or_none()
-        if row is None:
+        rows = await self._database.rows(query)
+        if not rows:
             return None
+        (row,) = rows
         digest: str = row.digest
         if not hmac.compare_digest(digest, _digest(match["key_id"], match["secret"])):
             return None
@@ -128,13 +125,12 @@ class ApiKeys:
         return Principal(key.user_id, key.scope, actor=key.user_id, key_id=key.key_id)
 
     async def any_configured(self) -> bool:
-        """Whether there is any key, a revoked or expired one included.
+        """Return whether any key exists, including revoked and expired ones.
 
         Revoking the last key must not open a server.
         """
-        async with self._database.engine.connect() as connection:
-            row = await connection.execute(select(api_keys.c.key_id).limit(1))
-            return row.first() is not None
+        any_key = select(api_keys.c.key_id).limit(1)
+        return await self._database.scalar(any_key) is not None
 
     def _now(self) -> datetime:
         return datetime.fromtimestamp(self._clock.now(), UTC)

@@ -1,4 +1,4 @@
-"""`Principal`: who asks, and for whom."""
+"""`Principal`: the caller, and the user it acts for."""
 
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from typing import Literal
 from oda.errors import InvalidRequestError
 
 DEFAULT_USER = "local"
-"""Who asks where nobody has to say who they are."""
+"""The default user of an open server."""
 
 _MAX_ID_LENGTH = 128
 """ADK's tables hold no more."""
@@ -17,14 +17,14 @@ Scope = Literal["user", "admin"]
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """Who asks, as the credential says; where the server is open, everybody is an admin."""
+    """An authenticated caller; on an open server every caller is an admin."""
 
     user_id: str
-    """For whom: whose sessions and turns these are."""
+    """The user whose sessions and turns are accessed."""
     scope: Scope
-    """What `actor` may do."""
+    """The permissions of `actor`."""
     actor: str
-    """Who acts; another than `user_id` when an admin acts for a user."""
+    """The acting user; differs from `user_id` when an admin acts for another user."""
     key_id: str | None = None
     """The API key, if it was one."""
     proven: bool = True
@@ -36,7 +36,7 @@ class Principal:
 
 
 current_principal: ContextVar[Principal | None] = ContextVar("oda_principal", default=None)
-"""Who asked for what runs now; None outside of a request."""
+"""The principal of the current request; None outside of a request."""
 
 
 def check_id(name: str, value: str) -> None:

@@ -1,11 +1,12 @@
 """Refused tool calls in the audit."""
 
 from oda.identity.audit import AuditLog
+from oda.telemetry import current_trace_id
 from oda.tools.policed import RefusalSink, ToolRefusal
 
 
 def audited_refusals(log: AuditLog) -> RefusalSink:
-    """What writes each refusal into the audit, under the user whose session it is."""
+    """Return a sink that writes refusals to the audit log, under the user of the session."""
 
     def record(refusal: ToolRefusal) -> object:
         return log.record(
@@ -15,7 +16,7 @@ def audited_refusals(log: AuditLog) -> RefusalSink:
             action="tool call refused",
             target=refusal.tool,
             status=403,
-            trace_id=None,
+            trace_id=current_trace_id(),
             detail={
                 "app": refusal.app,
                 "session": refusal.session,

@@ -39,11 +39,10 @@ class Tokens:
         await self._keys.__aexit__(exc_type, exc, traceback)
 
     async def verify(self, token: str) -> Principal:
-        """Who a token speaks for.
+        """Return the principal of a token.
 
         Raises:
-            UnauthenticatedError: it is no token of the issuer for us, or its time is over or has
-                not come.
+            UnauthenticatedError: the token was not issued for us, has expired, or is not valid yet.
             UnavailableError: the issuer's keys are needed and cannot be fetched.
         """
         claims = await self._signed_claims(token)

@@ -1,1 +1,1 @@
-"""What a client sees: texts that may leave the process, contents, replies."""
+"""Messages shown to clients: sanitized texts, contents, replies."""

@@ -1,4 +1,4 @@
-"""From what a caller says to what ADK takes."""
+"""Conversion of callers' messages to ADK contents."""
 
 from typing import Any
 
@@ -10,6 +10,8 @@ from oda.message.storable import storable, storable_text
 
 Message = str | Content
 
+MOST_PARTS = 100
+"""Maximum number of parts of a client's message."""
 _NOT_A_USERS = frozenset(
     {
         *("function_call", "function_response", "tool_call", "tool_response"),
@@ -44,6 +46,9 @@ def parse_content(message: str | dict[str, Any]) -> Content:
     """
     if isinstance(message, str):
         return to_content(message)
+    parts = message.get("parts")
+    if isinstance(parts, list) and len(parts) > MOST_PARTS:
+        raise InvalidRequestError(f"message.parts: there are more than {MOST_PARTS}")
     try:
         said = storable(message)
     except ValueError as error:
@@ -58,11 +63,11 @@ def parse_content(message: str | dict[str, Any]) -> Content:
 
 
 def user_content(content: Content) -> Content:
-    """A content that a client sent, as what a user says.
+    """Return a client's content as a user's message.
 
     Raises:
-        InvalidRequestError: it is empty, has parts that only models and tools make, or data that
-            is not there.
+        InvalidRequestError: it is empty, has parts that only models and tools produce, or parts
+            without data.
     """
     for number, part in enumerate(content.parts or ()):
         if forged := part.model_fields_set & _NOT_A_USERS:
@@ -75,7 +80,7 @@ def user_content(content: Content) -> Content:
 
 
 def answers_a_call(message: Content) -> bool:
-    """Whether the message posts what a person or an outside tool has answered."""
+    """Return whether the message contains the answer of a person or an outside tool to a call."""
     return any(part.function_response for part in message.parts or ())
 
 

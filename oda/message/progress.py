@@ -1,7 +1,7 @@
-"""What is told of a tool call or a step while it is at work.
+"""Progress reports of a running tool call or step.
 
-It travels as a partial ADK event without content, so it reaches clients and is stored in no
-session; what is said stands under `PROGRESS` in the event's metadata.
+A report is a partial ADK event without content, so it reaches clients and is not stored in any
+session; its data is in the event's metadata under `PROGRESS`.
 """
 
 from typing import Any
@@ -14,8 +14,7 @@ PROGRESS = "oda_progress"
 def progress_event(
     said: dict[str, Any], *, author: str, invocation_id: str, branch: str | None = None
 ) -> Event:
-    """Tell something. A text under `text` that goes on with the one before may be put together
-    with it."""
+    """Build a progress event. Consecutive texts under the key `text` may be joined."""
     return Event(
         author=author,
         invocation_id=invocation_id,
@@ -26,7 +25,7 @@ def progress_event(
 
 
 def progress_of(event: Event) -> dict[str, Any] | None:
-    """What is told by an event; None where it is another kind of event."""
+    """Return the progress data of an event; None for other events."""
     said = (event.custom_metadata or {}).get(PROGRESS) if event.partial else None
     return said if isinstance(said, dict) else None
 

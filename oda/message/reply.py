@@ -9,7 +9,7 @@ from google.adk.events import Event
 
 @dataclass(frozen=True)
 class Reply:
-    """What a turn came to. `str(reply)` is its text."""
+    """The result of a turn. `str(reply)` is its text."""
 
     text: str
     """The answer; empty when the turn failed, was cancelled, or waits for a person."""

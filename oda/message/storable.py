@@ -18,19 +18,32 @@ _REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 
 def storable_text(text: str) -> str:
     """`text` with the characters replaced that no JSON column takes."""
+    if text.isascii() and "\0" not in text:  # much faster than to search
+        return text
     return _REFUSED.sub(_REPLACEMENT, text)
 
 
 def storable_json(text: bytes) -> bytes:
-    """JSON in which no escape stands for a character that no JSON column takes."""
+    """Return JSON without escapes of characters that JSON columns reject."""
     return _ESCAPE.sub(lambda found: rb"\ufffd" if found[1] else found[0], text)
 
 
+def is_storable(value: Any) -> bool:
+    """Check whether `storable` would keep every text in a JSON value unchanged."""
+    if isinstance(value, str):
+        return _REFUSED.search(value) is None
+    if isinstance(value, dict):
+        return all(is_storable(each) for pair in value.items() for each in pair)
+    if isinstance(value, list | tuple):
+        return all(map(is_storable, value))
+    return True
+
+
 def storable(value: Any) -> Any:
-    """`value` as plain JSON; what JSON does not know becomes text, bytes become base64.
+    """Return `value` as plain JSON; other types become text, bytes become base64.
 
     Raises:
-        ValueError: it contains itself, is nested too deeply, or cannot be told as text.
+        ValueError: it contains itself, is nested too deeply, or has no text representation.
     """
     try:
         return _clean(

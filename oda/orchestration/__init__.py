@@ -1,4 +1,4 @@
-"""Who should answer: scenes behind one orchestrator, which is an ADK root.
+"""Routing of messages to scenes by one orchestrator, which is an ADK root agent.
 
     message -> user_input -> state (validated) -> classification (a score, no decision)
             -> guardrails (the decision) -> workflow of a scene, through its steps -> response

@@ -1,4 +1,4 @@
-"""The one event that answers a turn: it tells the user, and writes what is known from then on."""
+"""The single event that answers a turn: it carries the answer and the new state."""
 
 from uuid import uuid4
 
@@ -19,7 +19,7 @@ from oda.orchestration.workflow import SceneTurn
 
 
 class TurnRecord(BaseModel):
-    """How a turn came to its answer; on the event for whoever looks into a session."""
+    """Record of how a turn's answer was found; stored with the event for inspection."""
 
     classification: Classification
     decision: Decision

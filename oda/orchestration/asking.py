@@ -1,7 +1,7 @@
-"""A question with which a turn waits for its user, in ADK's own form, and what they answer.
+"""Questions with which a turn waits for its user, in ADK's own form, and their answers.
 
-A scene asks by `Reply.asks`; what is answered comes to it as the next message of the same turn.
-Whoever sends a new message instead starts a turn, to which the question does not matter.
+A scene asks by `Reply.asks`; the answer reaches it as the next message of the same turn. A new
+message instead of an answer starts another turn, which is unrelated to the question.
 """
 
 import json
@@ -15,13 +15,13 @@ from oda.orchestration.response import Question
 
 
 def question_part(question: Question, call_id: str) -> Part:
-    """The call by which ADK and its clients know that a person is asked."""
+    """Return the call that represents the question for ADK and its clients."""
     args = question.model_dump(mode="json", exclude_none=True)
     return Part(function_call=FunctionCall(id=call_id, name=INPUT, args=args))
 
 
 def answers_in(events: Iterable[Event], invocation_id: str) -> Sequence[Event]:
-    """What has been answered in a turn so far, the oldest first."""
+    """Return the answers given in a turn so far, oldest first."""
     return [
         event
         for event in events
@@ -32,7 +32,7 @@ def answers_in(events: Iterable[Event], invocation_id: str) -> Sequence[Event]:
 
 
 def words_of(event: Event) -> str:
-    """What a user has said in an event; an answer that is no text is told as JSON."""
+    """Return the text of a user's event; an answer that is not text is returned as JSON."""
     parts = (event.content and event.content.parts) or ()
     texts = [part.text for part in parts if part.text]
     for response in event.get_function_responses():

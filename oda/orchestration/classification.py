@@ -1,7 +1,7 @@
-"""What a message is taken for: an intent and how sure that is. It decides nothing.
+"""Classification of a message: an intent and a score. It makes no decision.
 
-Rules come first and cost nothing; then a model, with structured output. Whatever a model does, an
-answer comes: when it fails, is slow or talks nonsense, the message belongs to the active scene.
+Rules are tried first and cost nothing; then a model with structured output. There is always a
+result: if the model fails, is slow or returns garbage, the message belongs to the active scene.
 """
 
 from collections.abc import Collection, Mapping
@@ -11,40 +11,44 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from oda.orchestration.model_access import StepContext
 from oda.orchestration.rules import CONTINUE, EXIT, OrchestrationRules, trimmed
-from oda.orchestration.state import Data, PendingSwitch
+from oda.orchestration.state import MOST_SLOTS, Data, PendingSwitch
 from oda.orchestration.step import Step
 
 FAILED = "classification failed"
+_LONGEST_COMMAND = 500
+"""Maximum length of a command in characters: the time of a regex may grow faster than the text."""
 
 
 class Classification(BaseModel):
-    """An intent, a score from 0 to 100, and what the message tells besides."""
+    """An intent, a score from 0 to 100, and further values from the message."""
 
     model_config = ConfigDict(frozen=True)
 
     intent: str
     """A scene, `continue_current` or `exit_current`."""
     score: Annotated[int, Field(ge=0, le=100)]
-    slots: Data = {}
+    slots: Annotated[Data, Field(max_length=MOST_SLOTS)] = {}
     reason: str = ""
 
 
 class ClassifyRequest(BaseModel):
     """A message, and where it was said."""
 
-    user_input: str
-    active_scene: str
+    user_input: Annotated[str, Field(max_length=20_000)]
+    active_scene: Annotated[str, Field(max_length=100)]
     pending_switch: PendingSwitch | None = None
 
 
 def failed(request: ClassifyRequest, context: StepContext, error: Exception) -> Classification:
-    """What a message is when nobody can tell."""
+    """Return the classification of a message if the model has failed."""
     return Classification(intent=CONTINUE, score=50, reason=FAILED)
 
 
 def by_rules(text: str, rules: OrchestrationRules) -> Classification | None:
     """The first command whose words the whole message is."""
     said = trimmed(text)
+    if len(said) > _LONGEST_COMMAND:
+        return None
     for command, pattern in rules.compiled_commands:
         if found := pattern.fullmatch(said):
             slots: Data = {name: value for name, value in found.groupdict().items() if value}
@@ -63,7 +67,7 @@ def classify_step(
     """Make the step `classify-intent`.
 
     Args:
-        scenes: What each scene is for, by its name; told to the model.
+        scenes: The purpose of each scene, by its name; part of the prompt.
     """
     instruction = _instruction(scenes)
     answer = _answer_model((*scenes, CONTINUE, EXIT))

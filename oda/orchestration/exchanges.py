@@ -1,4 +1,4 @@
-"""What was said before: in a session, as its events tell, and by a user in all sessions."""
+"""Past exchanges: those of a session, from its events, and those of a user in all sessions."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, tzinfo
@@ -15,7 +15,7 @@ from oda.orchestration.rules import OrchestrationRules
 HISTORY_KEY = "user:orchestration_history"
 
 _SHOWN_CHARS = 500
-"""Of a message or an answer, as it is remembered."""
+"""Maximum length of a remembered message or answer, in characters."""
 
 
 def _shown(text: str) -> str:
@@ -31,7 +31,7 @@ class Exchange(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     scene: str
-    """Where it was answered; the answer may have ended that scene."""
+    """The scene that has answered; it may have ended with the answer."""
     said: Shown
     replied: Shown
     at: datetime
@@ -63,7 +63,7 @@ def exchanges_of(events: Iterable[Event], zone: tzinfo | None) -> list[Exchange]
 
 
 def history_in(state: Mapping[str, Any]) -> list[Exchange]:
-    """What is remembered of the user; nothing where it has been spoilt."""
+    """Return the user's remembered exchanges; empty if the stored value is invalid."""
     try:
         return _Exchanges.validate_python(state.get(HISTORY_KEY) or [])
     except ValidationError:
@@ -73,10 +73,10 @@ def history_in(state: Mapping[str, Any]) -> list[Exchange]:
 def remembered(
     history: Sequence[Exchange], latest: Exchange, rules: OrchestrationRules
 ) -> list[dict[str, Any]]:
-    """What is stored of the user after an exchange.
+    """Return the value to store for the user after an exchange.
 
-    Two sessions of one user that answer at the same moment keep the later one's view: the service
-    takes the whole value.
+    If two sessions of a user answer at the same time, the later write wins: the service replaces
+    the whole value.
     """
     kept = [*history, latest][-rules.history :] if rules.history else []
     return [exchange.model_dump(mode="json") for exchange in kept]

@@ -1,14 +1,14 @@
-"""What is done with a message: one pure decision.
+"""The decision about a message. Pure.
 
     score              target is the active scene    target is another scene
     high  (>= 75)      continue                      switch
     middle (50..74)    continue                      ask, and remember the question
     low   (< 50)       continue                      continue
 
-`exit_current` is a wish for the default scene. While a question is open, the next message agrees,
-refuses, names another scene for sure, or lets the question age. A third scene that may be meant
-takes the place of the one asked about; the same one is asked about again, and the question ages all
-the same. Source: the specification of the kernel ("Guardrails").
+`exit_current` requests the default scene. While a question is open, the next message agrees,
+refuses, names another scene with a high score, or lets the question age. If a third scene may be
+meant, it replaces the one asked about; if the same one may be meant, it is asked about again, and
+the question ages nevertheless. Source: the specification of the kernel ("Guardrails").
 """
 
 import re
@@ -30,15 +30,15 @@ _MARKS = re.compile(r"[\s]*[,，、。.!！?？;；~～…]+[\s]*")
 
 
 class Decision(BaseModel):
-    """What is done, and why."""
+    """The action for a message, and its reason."""
 
     model_config = ConfigDict(frozen=True)
 
     action: Action
     scene: str
-    """The scene in which the turn goes on."""
+    """The scene in which the turn continues."""
     slots: Data = {}
-    """What the message, or the one that was asked about, has told the scene."""
+    """Values for the scene, extracted from the message or from the one that led to the question."""
     pending: PendingSwitch | None = None
     """The question that is open after this turn."""
     asks: bool = False
@@ -61,7 +61,7 @@ def refusal_of(text: str, *, has_media: bool, rules: OrchestrationRules) -> Refu
 
 
 def answer_in(text: str, rules: OrchestrationRules) -> Answer:
-    """Whether a message is an answer by its words alone: all of it agrees, or all of it refuses."""
+    """Return whether a message agrees or refuses; the whole message must consist of such words."""
     said = bare(text)
     parts = {said} if said in rules.confirm | rules.deny else set(_MARKS.split(said))
     answers = {_answer(part, rules) for part in parts}
@@ -100,8 +100,8 @@ def decide(
     """Decide on a message that is not rejected.
 
     Args:
-        classification: What the message was taken for; a scene that is unknown counts for none.
-        answer: What it says to the open question; ignored without one.
+        classification: The classification of the message; unknown scenes are ignored.
+        answer: Its answer to the open question; ignored if there is none.
         active: The active scene.
         scenes: All scenes, the default one first.
     """

@@ -1,4 +1,4 @@
-"""For whom a step works, and how it reaches models. Tokens are counted where they are used."""
+"""The context of a step, including its access to models. Tokens are counted where they are used."""
 
 import json
 import re
@@ -33,7 +33,7 @@ _FENCED = re.compile(r"```(?:json)?\s*(.*?)\s*```", re.DOTALL)
 
 
 class Used(NamedTuple):
-    """What one call of a model has cost."""
+    """The usage of one model call."""
 
     tokens: GenerateContentResponseUsageMetadata
     model: str | None
@@ -42,23 +42,23 @@ class Used(NamedTuple):
 
 @dataclass(frozen=True)
 class StepContext:
-    """Who asks, when, and what models have used for it."""
+    """The user, the time, and the model usage of a step's call."""
 
     user_id: str
     now: datetime
     """In the user's time zone."""
     call_id: str = field(default_factory=lambda: uuid4().hex)
-    """The same when a turn makes this call again: what is saved under it is saved once."""
+    """Stable over repetitions of this call by a turn: saves under this id are idempotent."""
     session_id: str | None = None
     """None for a step that is called by itself."""
     model: str = DEFAULT
     """Name in the configuration."""
     turn: TurnScope | None = field(default=None, repr=False)
-    """The turn whose limits hold; None outside of turns."""
+    """The turn whose limits apply; None outside of turns."""
     tells: Callable[[dict[str, Any]], None] | None = field(default=None, repr=False)
-    """Where `tell` leads; None outside of turns."""
+    """Receives what is passed to `tell`; None outside of turns."""
     used: list[Used] = field(default_factory=list)
-    """What each call of a model has cost so far."""
+    """The usage of each model call so far."""
 
     @property
     def today(self) -> date:
@@ -67,11 +67,11 @@ class StepContext:
 
     @property
     def has_model(self) -> bool:
-        """Whether there is a model to ask."""
+        """Whether the model is configured."""
         return model_configured(self.model)
 
     def tell(self, said: dict[str, Any]) -> None:
-        """Tell whoever reads the turn of something on the way to the answer; nothing is stored."""
+        """Report progress to the reader of the turn; nothing is stored."""
         if self.tells is not None:
             self.tells(said)
 
@@ -127,7 +127,7 @@ class StepContext:
             async for event in events:
                 if self._count(event):
                     self._called()
-                if event.error_code:  # of what is raised, ADK says so first
+                if event.error_code:  # ADK reports an error as an event before it raises it
                     reported = ModelReportedError(event.error_code, event.error_message)
                 elif text_of(event):
                     answer, reported = text_of(event), None
@@ -138,10 +138,10 @@ class StepContext:
         return answer
 
     def calls_left(self) -> int | None:
-        """How many calls of models the turn may still make; None where nobody limits them.
+        """Return the number of model calls left for the turn; None if it is not limited.
 
         Raises:
-            LimitExceededError: none, and no cheaper model takes over.
+            LimitExceededError: none are left, and no cheaper model takes over.
         """
         if self.turn is None:
             return None
@@ -150,7 +150,7 @@ class StepContext:
         return None if limit is None else limit - self.turn.usage.model_calls
 
     def count(self, tokens: GenerateContentResponseUsageMetadata, model: str | None) -> None:
-        """Take down what an answer has cost that somebody else has got."""
+        """Count the usage of an answer that was received elsewhere."""
         self._called()
         self.used.append(Used(tokens, model))
 
@@ -188,7 +188,7 @@ class StepContext:
             self.turn.usage.model_calls += 1
 
     def _count(self, response: LlmResponse) -> bool:
-        """Take down what a complete answer has cost; whether it is one."""
+        """Count the usage of a complete answer; return whether the answer is complete."""
         if response.usage_metadata is None or response.partial:
             return False
         self.used.append(Used(response.usage_metadata, response.model_version))

@@ -1,8 +1,8 @@
-"""The orchestrator: an ADK graph root that leads each message to a scene.
+"""The orchestrator: an ADK graph root that directs each message to a scene.
 
-Every step that a turn takes is a node, run by ADK under the orchestrator's own. ADK keeps their
-results, so a turn that failed or whose process died goes on at the step that it had come to. The
-state of the session is written once, with the event that answers.
+Every step of a turn is a node that ADK runs below the orchestrator's own. ADK stores their results,
+so a turn that failed or whose process died resumes at the step that it had reached. The state of
+the session is written once, with the event that answers.
 """
 
 from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
@@ -15,7 +15,7 @@ from google.adk.agents.context import Context
 from google.adk.events import Event
 from google.adk.models.base_llm import BaseLlm
 from google.adk.platform.time import get_time
-from google.adk.workflow import START, FunctionNode
+from google.adk.workflow import START, BaseNode, FunctionNode
 from google.adk.workflow import Workflow as AdkWorkflow
 from google.genai.types import Content, GenerateContentResponseUsageMetadata, Part
 from pydantic import BaseModel, PrivateAttr
@@ -88,16 +88,18 @@ class Orchestrator(AdkWorkflow):
 
     @property
     def models(self) -> Sequence[BaseLlm]:
-        """What its steps ask, as far as they need a model."""
+        """The models that its steps use."""
         return (configured_model(),)
 
     @property
     def leader(self) -> SceneLeader:
-        """What it does with a message."""
+        """Processes each message."""
         return self._leader
 
     async def _conduct(self, ctx: Context) -> AsyncGenerator[Event, None]:
-        """Answer a message; ADK calls this again when the turn goes on: failed, or answered."""
+        """Answer a message; called again by ADK when the turn resumes after a failure or
+        an answer.
+        """
         answered = len(answers_in(ctx.session.events, ctx.invocation_id))
         if answered:
             # a node of its own, since what is replayed of this one are the steps before the answer
@@ -117,10 +119,11 @@ class Orchestrator(AdkWorkflow):
     def _turn(
         self, ctx: Context, message: Content | None, said_at: float, *, after: str = ""
     ) -> TurnAtHand:
-        """The turn, as it stands.
+        """Return the data of the turn.
 
         Args:
-            after: Before the numbers of its steps, to tell them from those of other messages.
+            after: Prefix for the numbers of its steps, which distinguishes them from those of other
+                messages.
         """
         state = ctx.state.to_dict()
         now = datetime.fromtimestamp(said_at, user_time_zone(state, self._leader.rules))
@@ -152,13 +155,13 @@ async def _run(
         turn=running_turn(ctx.get_invocation_context()),
         tells=partial(_tell, ctx, step),
     )
-    answer = await ctx.run_node(_node(step, context), request)
+    answer = await ctx.run_node(_StepNode(step, context), request)
     response: BaseModel = step.response.model_validate(answer)
     return response
 
 
 def _tell(ctx: Context, step: Step[Any, Any], said: dict[str, Any]) -> None:
-    """Tell what a step says while it is at work."""
+    """Report the progress of a running step."""
     event = progress_event(
         {"step": step.name, **said}, author=_node_name(step), invocation_id=ctx.invocation_id
     )
@@ -166,19 +169,28 @@ def _tell(ctx: Context, step: Step[Any, Any], said: dict[str, Any]) -> None:
     tell(event)
 
 
-def _node(step: Step[Any, Any], context: StepContext) -> FunctionNode:
-    """A node that does a step once; what it has used is on record even if it fails."""
+class _StepNode(BaseNode):
+    """Runs a step once; its usage is recorded even if it fails.
 
-    async def run(node_input: Any) -> AsyncGenerator[Event, None]:
+    Not a `FunctionNode`: ADK caches the signatures of their functions, and with a function of a
+    turn the whole turn.
+    """
+
+    _step: Step[Any, Any] = PrivateAttr()
+    _context: StepContext = PrivateAttr()
+
+    def __init__(self, step: Step[Any, Any], context: StepContext) -> None:
+        super().__init__(name=_node_name(step))
+        self._step, self._context = step, context
+
+    async def _run_impl(self, *, ctx: Context, node_input: Any) -> AsyncGenerator[Event, None]:
         try:
-            outcome = await step(node_input, context)
+            outcome = await self._step(node_input, self._context)
         except Exception:
-            if context.used:
-                yield Event(**_costs(context))
+            if self._context.used:
+                yield Event(**_costs(self._context))
             raise
-        yield _on_record(step, outcome, context)
-
-    return FunctionNode(func=run, name=_node_name(step))
+        yield _on_record(self._step, outcome, self._context)
 
 
 def _node_name(step: Step[Any, Any]) -> str:
@@ -210,7 +222,7 @@ def _check(scenes: Mapping[str, Workflow], rules: OrchestrationRules) -> None:
 
 
 def _said_at(events: Sequence[Event], invocation_id: str) -> float:
-    """When the message of a turn was stored: a turn that goes on later belongs to that moment."""
+    """Return the time at which a turn's message was stored: a resumed turn keeps that time."""
     turn = [event.timestamp for event in events if event.invocation_id == invocation_id]
     return min(turn, default=get_time())
 
@@ -227,7 +239,7 @@ def _on_record(step: Step[Any, Any], outcome: Outcome[Any], context: StepContext
 
 
 def _costs(context: StepContext) -> dict[str, Any]:
-    """The fields of an event by which ADK tells what models have used."""
+    """Return the event fields in which ADK reports model usage."""
     if not context.used:
         return {}
     names = ("prompt_token_count", "candidates_token_count", "thoughts_token_count")

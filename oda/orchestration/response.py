@@ -1,4 +1,4 @@
-"""What a scene answers, and what a client gets of it."""
+"""The answer of a scene, and the response to a client."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -15,7 +15,7 @@ TRACE_KEY = "oda_orchestration"
 
 
 class Problem(BaseModel):
-    """What could not be done, and what to do about it."""
+    """A failure and its remedy."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -25,22 +25,21 @@ class Problem(BaseModel):
 
 
 class Question(BaseModel):
-    """What a turn waits for."""
+    """A question that a turn waits for."""
 
     model_config = ConfigDict(frozen=True)
 
     message: str
     payload: JsonValue = None
-    """What the question is about, such as a draft."""
+    """The subject of the question, such as a draft."""
     response_schema: Mapping[str, JsonValue] | None = None
     """The shape of answers that are not just words, as a JSON Schema."""
 
 
 class Reply(BaseModel):
-    """What a workflow answers to a turn.
+    """The answer of a workflow in a turn.
 
-    Clients see everything but the phase's data. What stands in `data` is what the scene wants to
-    know next time: it replaces what it knew.
+    Clients see everything but `data`, which replaces the scene's stored data.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -49,9 +48,9 @@ class Reply(BaseModel):
     phase: str | None = None
     """The phase that comes next; None leaves it as it is."""
     data: Mapping[str, JsonValue] | None = None
-    """What the scene keeps; None leaves it as it is."""
+    """The scene's new data; None leaves it unchanged."""
     card: Mapping[str, JsonValue] | None = None
-    """Makes the content a card: title, items, or what the client can show."""
+    """Turns the content into a card: title, items, or other data that the client can show."""
     suggested_actions: tuple[str, ...] = ()
     """Messages that would make sense next."""
     device_actions: tuple[Mapping[str, JsonValue], ...] = ()
@@ -61,7 +60,7 @@ class Reply(BaseModel):
     asks: Question | None = None
     """Makes the turn wait; the answer is the scene's next message (see `asking.py`)."""
     leaves: bool = False
-    """Whether the scene has ended, so that the default one is active next."""
+    """Whether the scene has ended, so that the default scene becomes active."""
 
 
 class Content(BaseModel):
@@ -74,7 +73,7 @@ class Content(BaseModel):
 
 
 class Response(BaseModel):
-    """What a client gets of a turn, whatever scene has answered."""
+    """The response of a turn to a client, whatever scene has answered."""
 
     success: bool
     content: Content
@@ -84,7 +83,7 @@ class Response(BaseModel):
     phase: str
     suggested_actions: list[str] = []
     need_tts: bool = False
-    """Whether the text is to be spoken: the user has spoken, too."""
+    """Whether the text should be spoken: the user has spoken, too."""
     device_actions: list[dict[str, JsonValue]] = []
     error: Problem | None = None
     processing_time_ms: Annotated[float, Field(ge=0)] = 0.0

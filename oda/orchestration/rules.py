@@ -1,4 +1,4 @@
-"""What an application sets about its orchestration; data, in YAML where it likes."""
+"""Settings of an application's orchestration; plain data that may come from YAML."""
 
 import re
 from collections.abc import Mapping
@@ -20,10 +20,10 @@ _ENDS = re.compile(r"^[\s\W]+|[\s\W]+$")
 
 
 def _time_zone(name: str) -> str:
-    """The name of a time zone.
+    """Check the name of a time zone.
 
     Raises:
-        ValueError: there is none of that name.
+        ValueError: there is no such time zone.
     """
     try:
         ZoneInfo(name)
@@ -33,10 +33,10 @@ def _time_zone(name: str) -> str:
 
 
 def _pattern(text: str) -> str:
-    """A regular expression.
+    """Check a regular expression.
 
     Raises:
-        ValueError: it is none.
+        ValueError: it is invalid.
     """
     try:
         re.compile(text)
@@ -79,25 +79,27 @@ class OrchestrationRules(BaseModel):
     expire_s: Annotated[float, Field(gt=0)] = 86_400.0
     """How long nothing may happen before all that is known of a session is dropped."""
     forgets: bool = True
-    """Whether it is dropped then, and when a new day begins; else it is kept for ever."""
+    """Whether that state is dropped then, and when a new day begins; else it is kept forever."""
     time_zone: TimeZone = "UTC"
-    """Where a user lives whose state has no `user:time_zone`."""
+    """Time zone of users whose state has no `user:time_zone`."""
     carried: frozenset[str] = frozenset()
     """Keys of a scene's data that other scenes get too, until the day ends."""
     max_chars: Annotated[int, Field(ge=1)] = 4000
     """Longest message."""
     not_allowed: tuple[Pattern, ...] = ()
-    """What no message may contain."""
+    """Patterns that no message may contain."""
     history: Annotated[int, Field(ge=0)] = 5
     """How many exchanges of a user are remembered over all sessions."""
     commands: tuple[Command, ...] = ()
     confirm: frozenset[str] = frozenset({"yes", "y", "yeah", "yep", "sure", "ok", "okay"})
-    """Whole messages that agree to another scene, in lower case, without marks at the ends."""
+    """Whole messages that confirm a change of scene, in lower case, without punctuation at the
+    ends.
+    """
     deny: frozenset[str] = frozenset({"no", "n", "nope", "nah"})
     particles: Pattern = "[呀啊哦噢喔嘛啦哈呢咯哟的吧]+$"
-    """What may follow on words that agree or refuse without changing them."""
+    """Particles that may follow words of agreement or refusal without changing their meaning."""
     texts: Mapping[Literal["zh", "en"], Mapping[str, str]] = {}
-    """What the kernel says; see `wording.py` for the names and the texts by default."""
+    """Texts of the kernel; see `wording.py` for their names and defaults."""
 
     @model_validator(mode="after")
     def _levels_in_order(self) -> Self:

@@ -1,4 +1,4 @@
-"""What the orchestrator does with one message, from its words to the event that answers it."""
+"""Processing of one message by the orchestrator, up to the event that answers it."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -94,7 +94,7 @@ class SceneLeader:
     async def _decided(
         self, turn: TurnAtHand, state: OrchestrationState, said: UserInput
     ) -> tuple[Classification, Decision]:
-        """What the message is taken for, and what is done about it."""
+        """Return the classification of the message, and the decision about it."""
         active, pending, rules = state.active_scene, state.pending_switch, self.rules
         has_media = bool(said.images or said.problems)
         if refusal := guardrails.refusal_of(said.text, has_media=has_media, rules=rules):
@@ -172,7 +172,7 @@ class SceneLeader:
         reply: Reply,
         now: datetime,
     ) -> OrchestrationState:
-        """What is stored after the turn."""
+        """Return the state to store after the turn."""
         scene = decision.scene
         data = before.data if reply.data is None else reply.data
         scene_state = SceneState.of(reply.phase or before.phase, data)

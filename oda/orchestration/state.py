@@ -1,6 +1,6 @@
-"""What is known of an orchestrated session. It lives in the session's ADK state, under `STATE_KEY`.
+"""The state of an orchestrated session, stored in the session's ADK state under `STATE_KEY`.
 
-Pure: a stored value and the time go in, a valid state comes out, and why it is not the stored one.
+Pure: a stored value and the time go in; a valid state comes out, with the reason if it was reset.
 """
 
 from collections.abc import Collection, Mapping
@@ -11,12 +11,15 @@ from zoneinfo import ZoneInfo
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
+from oda.message.json_integer import JSON_INTEGER
 from oda.orchestration.rules import OrchestrationRules
 
 STATE_KEY = "orchestration"
 TIME_ZONE_KEY = "user:time_zone"
 
 Data = dict[str, JsonValue]
+MOST_SLOTS = 100
+"""Maximum number of values that a message provides besides its intent."""
 Reset = Literal["new_day", "idle", "expired", "unknown_scene", "bad_shape"]
 
 
@@ -27,14 +30,14 @@ class _Part(BaseModel):
 class PendingSwitch(_Part):
     """A scene that the user was asked about."""
 
-    target: str
-    slots: Data = {}
-    age_turns: Annotated[int, Field(ge=0)] = 0
+    target: Annotated[str, Field(max_length=100)]
+    slots: Annotated[Data, Field(max_length=MOST_SLOTS)] = {}
+    age_turns: Annotated[int, Field(ge=0, strict=True), JSON_INTEGER] = 0
     """Turns since the question that did not answer it."""
 
 
 class LastIntent(_Part):
-    """What the latest message was taken for."""
+    """The classification of the latest message."""
 
     intent: str
     score: int
@@ -86,7 +89,7 @@ class Restored(_Part):
 
 
 def user_time_zone(stored: Mapping[str, Any], rules: OrchestrationRules) -> ZoneInfo:
-    """The user's time zone; that of the rules where theirs is none."""
+    """Return the user's time zone; that of the rules if the stored one is invalid."""
     try:
         return ZoneInfo(stored.get(TIME_ZONE_KEY) or rules.time_zone)
     except (KeyError, TypeError, ValueError, OSError):

@@ -1,8 +1,8 @@
-"""A step: one thing that is done for a scene. It keeps no state, and can be called from anywhere.
+"""A step: one unit of work for a scene, stateless and callable from anywhere.
 
-A step knows what it takes and gives, how long it may take, how it is tried again, and what stands
-in for it when it fails. In an orchestrator each call is a node of ADK's graph, so that a turn that
-fails later goes on behind it; over HTTP it is called directly.
+A step defines its request and response, its time limit, its retries, and its fallback. In an
+orchestrator each call is a node of ADK's graph, so that a turn that fails later resumes after it;
+over HTTP it is called directly.
 """
 
 import asyncio
@@ -29,12 +29,14 @@ Res = TypeVar("Res", bound=BaseModel)
 _NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 
 ONCE_MORE = RetryPolicy(max_retries=1, initial_delay_s=0.2, max_delay_s=2.0, time_budget_s=5.0)
-"""Of steps by default: somebody waits for the answer, so no retry begins late or waits for long."""
+"""Default policy of steps: someone waits for the answer, so no retry starts late or waits
+for long.
+"""
 
 
 @dataclass(frozen=True)
 class Outcome(Generic[Res]):
-    """What a step has answered, and how it came to that."""
+    """The response of a step, with its attempts and failure."""
 
     response: Res
     attempts: int
@@ -44,13 +46,14 @@ class Outcome(Generic[Res]):
 
 @dataclass(frozen=True, kw_only=True)
 class Step(Generic[Req, Res]):
-    """One thing that can be done.
+    """A unit of work.
 
     Args:
-        name: In words with dashes; the last part of its HTTP path.
-        timeout_s: For all attempts together.
-        fallback: Answers when the last attempt has failed; without one the failure is raised, and
-            a turn tries again at this step by its own policy.
+        name: Lower-case words joined by dashes; the last part of its HTTP path.
+        timeout_s: Time limit for all attempts together.
+        fallback: Answers when the last attempt has failed; without one the failure is raised, and a
+            turn retries from this step by its own policy.
+        takes_files: Whether its request may contain files, so that it may be large.
     """
 
     name: str
@@ -60,6 +63,7 @@ class Step(Generic[Req, Res]):
     timeout_s: float = 30.0
     retry: RetryPolicy = ONCE_MORE
     fallback: Callable[[Req, StepContext, Exception], Res] | None = None
+    takes_files: bool = False
     clock: Clock = field(default_factory=SystemClock, repr=False)
 
     def __post_init__(self) -> None:
@@ -131,6 +135,7 @@ def step(
     timeout_s: float = 30.0,
     retry: RetryPolicy = ONCE_MORE,
     fallback: Callable[[Any, StepContext, Exception], Any] | None = None,
+    takes_files: bool = False,
 ) -> Callable[[Callable[[Req, StepContext], Awaitable[Res]]], Step[Req, Res]]:
     """Make a step of `async def name(request: Model, context: StepContext) -> Model`."""
 
@@ -145,6 +150,7 @@ def step(
             timeout_s=timeout_s,
             retry=retry,
             fallback=fallback,
+            takes_files=takes_files,
         )
 
     return made

@@ -18,12 +18,12 @@ S = TypeVar("S", bound=WorkflowState)
 
 
 class TeamRequest(BaseModel, Generic[S]):
-    """A workflow, and what it is told."""
+    """The state of a workflow, and an input."""
 
     state: S
     input: AgentInput
     agent: str | None = None
-    """Who gets the input; by default the current agent."""
+    """Name of the agent that gets the input; by default the current agent."""
 
 
 class TeamResponse(BaseModel, Generic[S]):
@@ -45,13 +45,14 @@ def team_step(
     """Make a step in which a team works on one input until the user is to say something.
 
     A scene keeps the state between two turns in its data. A step that fails has changed nothing; it
-    is tried again from its beginning, so agents may be asked twice, and their tools called twice.
-    What agents say is told as it comes (`StepContext.tell`), and stands in the output as well.
+    is retried from its beginning, so agents may be asked twice, and their tools called twice.
+    Messages of agents are reported as they arrive (`StepContext.tell`), and are part of the output
+    as well.
 
     Args:
-        team: Makes a team for one input; its agents may ask models through the context.
+        team: Builds a team for one input; its agents may call models through the context.
         state: The model of the workflow's state.
-        timeout_s: For all agents and attempts together.
+        timeout_s: Time limit for all agents and attempts together.
     """
 
     async def run(request: TeamRequest[S], context: StepContext) -> TeamResponse[S]:

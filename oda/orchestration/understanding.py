@@ -1,9 +1,9 @@
-"""What a message is taken for: by words, by what the scene waits for, and only then by models."""
+"""Interpretation of a message: by words, by what the scene expects, and only then by models."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from oda.orchestration import guardrails
 from oda.orchestration.classification import Classification, ClassifyRequest, by_rules
@@ -16,22 +16,22 @@ from oda.orchestration.workflow import Workflow
 
 
 class ConfirmRequest(BaseModel):
-    """What a user has said to the question about another scene."""
+    """A user's message while a question about another scene is open."""
 
-    user_input: str
-    session_id: str
+    user_input: Annotated[str, Field(max_length=20_000)]
+    session_id: Annotated[str, Field(max_length=128)]
     pending_switch: PendingSwitch
 
 
 class Confirmation(BaseModel):
-    """Whether that agrees."""
+    """Whether the message agrees."""
 
     decision: Answer | None = None
     """None is `unclear`."""
 
 
 ConfirmStep = Step[Any, Any]
-"""Takes a `ConfirmRequest`, gives a `Confirmation`, or models with these fields and more."""
+"""Takes a `ConfirmRequest` and returns a `Confirmation`, or models with at least these fields."""
 
 
 class Understanding:
@@ -52,7 +52,7 @@ class Understanding:
     async def of(
         self, text: str, turn: TurnAtHand, state: OrchestrationState
     ) -> tuple[Classification, Answer]:
-        """What a message is taken for, and what it answers to the open question."""
+        """Return the classification of a message, and its answer to the open question."""
         pending = state.pending_switch
         answer = "unclear" if pending is None else guardrails.answer_in(text, self._rules)
         if answer != "unclear":
@@ -70,7 +70,7 @@ class Understanding:
         return Classification.model_validate(found.model_dump()), "unclear"
 
     def _plainly(self, text: str, state: OrchestrationState) -> Classification | None:
-        """What needs no model to be understood."""
+        """Return a classification that needs no model, or None."""
         if not text:
             return Classification(intent=CONTINUE, score=100, reason="there are no words")
         if (command := by_rules(text, self._rules)) is not None:

@@ -1,14 +1,15 @@
-"""What a user has said: text, pictures and recordings of one message as words.
+"""The user's input: text, pictures and recordings of one message, converted to words.
 
-A part that cannot be understood is a problem of its own; the rest of the message is worked on, and
-all of it is stored.
+A part that cannot be converted is reported as a problem of its own; the rest of the message is
+processed, and all of it is stored.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 from google.genai.types import Content, Part
-from pydantic import Base64Bytes, BaseModel
+from pydantic import Base64Bytes, BaseModel, Field
 
 from oda.agent.failure import classify
 from oda.agent.model.registry import current_models
@@ -26,13 +27,13 @@ _READ_PICTURE = (
 class Medium(BaseModel):
     """A recording or a picture: its data, or where it is."""
 
-    mime_type: str
+    mime_type: Annotated[str, Field(max_length=255)]
     data: Base64Bytes | None = None
-    url: str | None = None
+    url: Annotated[str, Field(max_length=2048)] | None = None
 
 
 class Understood(BaseModel):
-    """A medium as words, or why there are none."""
+    """The text of a picture or recording, or the reason why there is none."""
 
     text: str = ""
     problem: Problem | None = None
@@ -60,7 +61,7 @@ def _not_understood(request: Medium, context: StepContext, error: Exception) -> 
 
 @step("transcribe-audio", timeout_s=60.0, fallback=_not_understood)
 async def transcribe_audio(request: Medium, context: StepContext) -> Understood:
-    """Write down what is said in a recording."""
+    """Transcribe a recording."""
     if request.data is None:
         raise NotConfiguredError("Recordings are taken as data only.", remedy="send the data")
     return Understood(text=await current_models().transcribe(request.data, request.mime_type))
@@ -68,7 +69,7 @@ async def transcribe_audio(request: Medium, context: StepContext) -> Understood:
 
 @step("read-image", timeout_s=60.0, fallback=_not_understood)
 async def read_image(request: Medium, context: StepContext) -> Understood:
-    """Write down what is to be read in a picture."""
+    """Transcribe the text in a picture."""
     if request.data is not None:
         part = Part.from_bytes(data=request.data, mime_type=request.mime_type)
     else:

@@ -1,4 +1,4 @@
-"""What the kernel itself says, in the user's language; applications may say it in their words."""
+"""Texts of the kernel in the user's language; applications may replace them."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -15,7 +15,7 @@ class Wording:
     """Texts by name and language.
 
     Args:
-        own: What an application says instead, by language and name.
+        own: Texts of the application that replace the defaults, by language and name.
     """
 
     def __init__(self, own: Texts) -> None:

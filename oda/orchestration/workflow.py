@@ -1,4 +1,4 @@
-"""A scene: what one workflow knows, is told, and can do in a turn."""
+"""A scene: the state, the input and the abilities of one workflow in a turn."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -23,12 +23,12 @@ class SceneTurn:
     """One message, as the scene sees it that is to answer."""
 
     text: str
-    """What was typed, said, or is to be read in a picture."""
+    """The typed text, or the text of a recording or a picture."""
     phase: str
     data: Data
-    """What the scene keeps besides its phase; a copy."""
+    """A copy of the scene's stored data, without its phase."""
     slots: Data
-    """What the message has told by the way, such as a title."""
+    """Values extracted from the message, such as a title."""
     language: Language
     user_id: str
     session_id: str
@@ -48,11 +48,11 @@ class SceneTurn:
     run_step: RunStep = field(kw_only=True, repr=False)
 
     async def step(self, step: Step[Req, Res], request: Req) -> Res:
-        """Run a step. Its answer is on record: a turn that fails later goes on behind it.
+        """Run a step. Its response is recorded: a turn that fails later resumes after it.
 
         Raises:
-            Exception: the step has failed and has no fallback; let it out, the turn is then tried
-                again from this step on.
+            Exception: the step has failed and has no fallback; do not catch it, so that the turn is
+                retried from this step on.
         """
         answer = await self.run_step(step, request)
         assert isinstance(answer, step.response)
@@ -66,22 +66,25 @@ class Workflow(ABC):
     purpose: ClassVar[str]
     """When a user wants to be here; read by the model that classifies."""
     titles: ClassVar[Mapping[Language, str]]
-    """What the scene is called when users are asked about it."""
+    """Name of the scene in questions to users."""
     phases: ClassVar[tuple[str, ...]]
     """The first one is that in which the scene begins."""
     steps: ClassVar[tuple[Step[Any, Any], ...]] = ()
-    """What the scene is made of; each can be called over HTTP, too."""
+    """The scene's steps; each can be called over HTTP, too."""
 
     @abstractmethod
     async def run(self, turn: SceneTurn) -> Reply:
         """Answer a turn."""
 
     def title(self, language: Language) -> str:
-        """What the scene is called; its name where there is no title in the language."""
+        """Return the title in a language, or the scene's name if there is none."""
         return self.titles.get(language, self.name)
 
     def expects(self, text: str, phase: str, data: Data) -> bool:
-        """Whether a message is plainly what the scene waits for; then nobody else is asked."""
+        """Return whether a message is clearly expected by the scene.
+
+        It is then not classified further.
+        """
         return False
 
     def ask_about(self, turn: SceneTurn, title: str) -> Reply:
@@ -92,5 +95,5 @@ class Workflow(ABC):
         )
 
     def declined(self, turn: SceneTurn) -> Reply:
-        """Answer to a user who does not want the other scene."""
+        """Return the answer to a user who declines the other scene."""
         return Reply(text=turn.wording("declined", turn.language))

@@ -1,4 +1,4 @@
-"""What a request may use: the context, and the user it comes from."""
+"""Dependencies of routes: the context and the calling user."""
 
 from typing import Annotated
 
@@ -43,16 +43,16 @@ def _user(
 
 
 def user_for(connection: HTTPConnection, named: str | None) -> str:
-    """For whom a request is that may name its user in the body.
+    """Return the user of a request that may name its user in the body.
 
-    That counts only where nobody has to prove who they are, and no header says so.
+    The body's user counts only on an open server, and only if no header names another.
 
     Args:
-        named: In the body, if at all.
+        named: The user named in the body, if any.
 
     Raises:
-        ForbiddenError: it is another than who asks.
-        InvalidRequestError: it is not the id of a user.
+        ForbiddenError: the body names another user than the caller.
+        InvalidRequestError: it is not a valid user id.
     """
     principal = principal_of(connection.scope)
     if named is None or named == principal.user_id:
@@ -66,9 +66,9 @@ def user_for(connection: HTTPConnection, named: str | None) -> str:
 
 
 def turns_at_once(oda: OdaContext) -> int | None:
-    """Most unfinished turns of who asks now; None where nobody has to prove who they are.
+    """Return the caller's limit of unfinished turns; None on an open server.
 
-    Nobody else can be held to a share of the service.
+    An open server cannot tell its users apart, so it cannot enforce a share for each.
     """
     principal = current_principal.get()
     proven = principal is not None and principal.proven

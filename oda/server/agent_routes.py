@@ -1,6 +1,7 @@
-"""HTTP routes that an agent brings, besides those that every app has under `/v1`.
+"""HTTP routes defined by an agent, in addition to those of every app under `/v1`.
 
-`agents/<app>/routes.py` has a function that is called once, when the server starts:
+`agents/<app>/routes.py` defines a function that is called once, by the first request below `/api/`
+or for `/openapi.json`:
 
     from fastapi import APIRouter
     from oda.server import Conversations
@@ -16,24 +17,30 @@
     def routes() -> APIRouter:
         return router
 
-All that stands around our own routes stands around these: origins, credentials, rates, sizes,
-audit, metrics, problems. `Conversations` are those of who asks with this app, and of nobody else;
-what is to be refused is raised as a `Refusal`. Paths begin with `/api/`, so that they never take
-another's. Routes that cannot be loaded are reported by the log, `/v1/apps` and `oda doctor`; the
-agent is served without them.
+The middleware of our own routes applies to these as well: origins, credentials, rates, sizes,
+audit, metrics, problems. `Conversations` gives access to the conversations of the calling user with
+this app only. Raise a `Refusal` to refuse a request. Paths begin with `/api/`, so that they cannot
+shadow other routes. Routes that fail to load are reported by the log, `/v1/apps` and `oda doctor`;
+the agent is served without them.
 """
 
 import asyncio
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from fastapi import APIRouter, Depends, FastAPI
 from fastapi.routing import iter_route_contexts
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from oda.agent.definition import Definitions, broken_part
 from oda.errors import AgentLoadError
 from oda.server.conversations import OfApp
 from oda.server.openapi import Bearer, problems
+from oda.server.request_path import path_of
 from oda.telemetry import get_logger
+
+if TYPE_CHECKING:
+    from oda.server.rehearsal import Rehearsal
 
 log = get_logger(__name__)
 
@@ -60,27 +67,64 @@ def load_routes(definitions: Definitions, name: str) -> APIRouter | None:
         raise broken_part(
             name, _ROUTES, f"routes() returns {type(router).__name__}, not an APIRouter"
         )
-    for path, _ in _paths(router):
+    for path in paths_of(router):
         if not path.startswith(_PREFIX):
             raise broken_part(name, _ROUTES, f"the path {path!r} does not begin with {_PREFIX!r}")
     return router
 
 
-async def mount(app: FastAPI, definitions: Definitions) -> None:
-    """Add the routes of all agents to the application; those that are broken are left out.
+class AgentRoutes:
+    """Loads agents and their routes when the first request comes that they might answer.
+
+    It stands before what looks at routes, such as the limits of bodies.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] in ("http", "websocket"):
+            app: FastAPI = scope["app"]
+            path = path_of(scope)
+            if path.startswith(_PREFIX) or path == app.openapi_url:
+                await mounted(app, path)
+        await self._app(scope, receive, send)
+
+
+async def mounted(app: FastAPI, path: str | None = None) -> None:
+    """Return when the routes of all agents have been added; with a path, at least those for it.
+
+    The rehearsal knows whose they are; without it all agents are loaded.
+    """
+    state = app.state
+    if not state.is_open or state.has_all_routes:
+        return
+    rehearsal: Rehearsal | None = state.rehearsal
+    owners = rehearsal.owners(path) if path and rehearsal else frozenset()
+    if owners and owners <= state.has_routes_of:
+        return
+    async with state.mounting:
+        names = owners or await asyncio.to_thread(state.oda.definitions.names)
+        for name in sorted(names):
+            if name not in state.has_routes_of:
+                await _mount(app, state.oda.definitions, name)
+                state.has_routes_of.add(name)
+        state.has_all_routes = not owners
+
+
+async def _mount(app: FastAPI, definitions: Definitions, name: str) -> None:
+    """Add an agent's routes to the application; those that are broken are left out.
 
     An application that has been closed and is opened again has them already.
     """
-    app.state.broken_routes.clear()
-    for name in definitions.names():
-        if name in app.state.agent_routes.values():
-            continue
-        try:
-            if router := await asyncio.to_thread(_routes_if_sound, definitions, name):
-                _include(app, name, router)
-        except AgentLoadError as error:
-            log.error("agent_routes_not_loaded", agent=name, exc_info=error)
-            app.state.broken_routes[name] = error.message
+    if name in app.state.agent_routes.values():
+        return
+    try:
+        if router := await asyncio.to_thread(_routes_if_sound, definitions, name):
+            _include(app, name, router)
+    except AgentLoadError as error:
+        log.error("agent_routes_not_loaded", agent=name, exc_info=error)
+        app.state.broken_routes[name] = error.message
 
 
 def _routes_if_sound(definitions: Definitions, name: str) -> APIRouter | None:
@@ -102,6 +146,11 @@ def _include(app: FastAPI, name: str, router: APIRouter) -> None:
         responses=problems(401, 422, 503),
     )
     app.openapi_schema = None
+
+
+def paths_of(router: APIRouter) -> list[str]:
+    """Return the path templates of a router."""
+    return sorted({path for path, _ in _paths(router)})
 
 
 def _paths(router: APIRouter) -> Iterator[tuple[str, str]]:

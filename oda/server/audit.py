@@ -7,7 +7,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from oda.identity.audit import AuditLog
 from oda.identity.principal import Principal, current_principal
-from oda.server.route_template import route_template
+from oda.server.request_path import path_of, route_template
 from oda.server.trace import trace_id_of
 
 _MUTATING = frozenset({"POST", "PUT", "PATCH", "DELETE"})
@@ -30,7 +30,7 @@ def audit_answers(scope: Scope, responses: Sequence[tuple[str, bool | None]]) ->
 
 
 def answers_detail(responses: Sequence[tuple[str, bool | None]]) -> Mapping[str, Any]:
-    """What the audit keeps of a person's answers."""
+    """Return the part of a person's answers that the audit log records."""
     return {"answers": [{"id": id_, "confirmed": confirmed} for id_, confirmed in responses]}
 
 
@@ -73,7 +73,7 @@ def _record(
         user_id=principal.user_id,
         key_id=principal.key_id,
         action=f"{scope['method']} {route_template(scope)}",
-        target=scope["path"],
+        target=path_of(scope),
         status=status,
         trace_id=trace_id_of(scope),
         detail=detail,

@@ -1,16 +1,25 @@
-"""What a client may send: how much, how deep, for how long."""
+"""Limits for request bodies: size, depth, and time to send them."""
 
 import asyncio
+import re
+from collections.abc import Iterator
 from contextlib import suppress
 
+from fastapi.routing import iter_route_contexts
+from starlette.routing import compile_path
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from oda.server.json_limits import find_json_fault
+from oda.server.openapi import LARGE_BODY
 from oda.server.problems import send_problem
 from oda.settings import LimitSettings
 
 _CLOSE = {"Connection": "close"}
 """The rest of a body that is not wanted is dropped with the connection."""
+_PIECE = 1 << 16
+"""Bytes of a form that are scanned before control returns to the event loop."""
+_LARGE_OF_ADK = re.compile(r"/run|/run_sse|/apps/[^/]+/users/[^/]+/sessions/[^/]+/artifacts")
+"""ADK's routes that accept files; they cannot declare `LARGE_BODY`."""
 _LINGER_S = 2.0
 """How long what still comes is thrown away, so that the client reads why."""
 
@@ -43,8 +52,9 @@ class BodyLimits:
             await self._app(scope, receive, send)
             return
         try:
-            body = await self._read(declared, receive)
-            if body and _is_json(headers.get(b"content-type", b"")):
+            body = await self._read(scope, declared, receive)
+            is_json = _is_json(headers.get(b"content-type", b""))
+            if body and is_json:
                 await self._check(body)
         except _Refused as refused:
             if refused.status == 413:
@@ -56,12 +66,16 @@ class BodyLimits:
             return
         except _Gone:
             return
-        await self._app(scope, _Replay(body, receive), send)
+        pieces = _whole(body) if is_json else _in_pieces(body)
+        await self._app(scope, _Replay(pieces, receive), send)
 
-    async def _read(self, declared: bytes, receive: Receive) -> bytes:
-        most = self._limits.body_bytes
-        if declared.isdigit() and (len(declared) > 18 or int(declared) > most):
-            raise self._too_large()
+    async def _read(self, scope: Scope, declared: bytes, receive: Receive) -> bytes:
+        length = int(declared[:18]) if declared.isdigit() else None
+        most = min(self._limits.small_body_bytes, self._limits.body_bytes)
+        if (length is None or length > most) and _takes_large_bodies(scope):
+            most = self._limits.body_bytes
+        if length is not None and length > most:
+            raise _too_large(most)
         chunks: list[bytes] = []
         size = 0
         try:
@@ -73,7 +87,7 @@ class BodyLimits:
                     chunk = message.get("body", b"")
                     size += len(chunk)
                     if size > most:
-                        raise self._too_large()
+                        raise _too_large(most)
                     chunks.append(chunk)
                     if not message.get("more_body", False):
                         return b"".join(chunks)
@@ -81,13 +95,36 @@ class BodyLimits:
             seconds = f"{self._limits.body_timeout_s:g}"
             raise _Refused(408, f"The body did not arrive within {seconds} seconds.") from None
 
-    def _too_large(self) -> _Refused:
-        return _Refused(413, f"The body is larger than {self._limits.body_bytes} bytes.")
-
     async def _check(self, body: bytes) -> None:
-        fault = await find_json_fault(body, self._limits.json_depth)
+        fault = await find_json_fault(body, self._limits)
         if fault is not None:
             raise _Refused(400, fault)
+
+
+def _takes_large_bodies(scope: Scope) -> bool:
+    """Return whether the route of a request has declared `LARGE_BODY`."""
+    path, method = scope["path"], scope["method"]
+    if _LARGE_OF_ADK.fullmatch(path):
+        return True
+    return any(
+        method in (route.methods or ()) and compile_path(route.path or "")[0].match(path)
+        for route in iter_route_contexts(getattr(scope.get("app"), "routes", ()))
+        if LARGE_BODY.items() <= (getattr(route, "openapi_extra", None) or {}).items()
+    )
+
+
+def _too_large(most: int) -> _Refused:
+    return _Refused(413, f"The body is larger than {most} bytes.")
+
+
+def _whole(body: bytes) -> Iterator[bytes]:
+    yield body
+
+
+def _in_pieces(body: bytes) -> Iterator[bytes]:
+    """Split a body that is parsed incrementally."""
+    for begin in range(0, max(1, len(body)), _PIECE):
+        yield body[begin : begin + _PIECE]
 
 
 class _Gone(Exception):
@@ -117,17 +154,19 @@ class _Lingering:
 
 
 class _Replay:
-    """Gives the body that was read, then what the server says."""
+    """Replays the body that was read, then passes on the server's messages."""
 
-    def __init__(self, body: bytes, receive: Receive) -> None:
-        self._body: bytes | None = body
+    def __init__(self, pieces: Iterator[bytes], receive: Receive) -> None:
+        self._pieces = pieces
+        self._next = next(pieces, None)
         self._receive = receive
 
     async def __call__(self) -> Message:
-        if self._body is None:
+        if self._next is None:
             return await self._receive()
-        body, self._body = self._body, None
-        return {"type": "http.request", "body": body, "more_body": False}
+        piece, self._next = self._next, next(self._pieces, None)
+        await asyncio.sleep(0)
+        return {"type": "http.request", "body": piece, "more_body": self._next is not None}
 
 
 def _is_json(content_type: bytes) -> bool:

@@ -1,4 +1,4 @@
-"""What the routes of an agent work with: the conversations of who asks, with this app."""
+"""Conversations of the calling user with an app, for the routes of an agent."""
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
@@ -8,15 +8,17 @@ from fastapi import Depends
 from fastapi.requests import HTTPConnection
 from google.adk.events import Event
 from pydantic import JsonValue
+from starlette.responses import Response
 
+from oda.agent.model.gate import ModelGate, current_gate
 from oda.agent.outcome import INPUT
 from oda.context import OdaContext
 from oda.errors import SessionExistsError, SessionNotFoundError, TurnNotFoundError
 from oda.message.content import Message, to_content
 from oda.server.access import Context, User, turns_at_once
+from oda.server.sse import followed_log
 from oda.server.turn_frames import Frame, View, turn_frames
 from oda.session.oda_session import OdaSession
-from oda.session.past_state import INITIAL, initial_state, state_after
 from oda.turn.record import Turn
 from oda.turn.store import Accepted
 from oda.turn.submission import IdempotencyKey, Submission
@@ -37,15 +39,15 @@ class AppConversations:
         self.user_id = user_id
 
     async def get(self, session_id: str) -> OdaSession:
-        """A session with its state as it is stored now.
+        """Return a session with its current state.
 
         Raises:
-            SessionNotFoundError: the user has none of that name; told as 404.
+            SessionNotFoundError: the user has no such session (404).
         """
         return await self._oda.sessions.current(self.app, self.user_id, session_id)
 
     async def find(self, session_id: str) -> OdaSession | None:
-        """A session as `get` gives it, or None."""
+        """Return a session as `get` does, or None."""
         try:
             return await self.get(session_id)
         except SessionNotFoundError:
@@ -54,11 +56,11 @@ class AppConversations:
     async def begin(
         self, session_id: str | None = None, *, state: Mapping[str, Any] | None = None
     ) -> OdaSession:
-        """Start a session, by default under a new name.
+        """Start a session, by default with a new id.
 
         Raises:
-            SessionExistsError: the name is taken; told as 409.
-            InvalidRequestError: the name or a key of the state is not allowed; told as 422.
+            SessionExistsError: the id is taken (409).
+            InvalidRequestError: the id or a key of the state is not allowed (422).
         """
         return await self._oda.sessions.create(self.app, self.user_id, session_id, state=state)
 
@@ -87,17 +89,17 @@ class AppConversations:
         state_delta: Mapping[str, Any] | None = None,
         stream_tokens: bool = False,
     ) -> Turn:
-        """Send a message; its turn begins when the session is free.
+        """Submit a message; its turn begins when the session is free.
 
         Args:
-            session: Of these conversations.
+            session: A session of these conversations.
             message: A text or an ADK content.
             state_delta: Changes of the session's state that are stored with the message.
-            stream_tokens: Whether pieces of texts are wanted as they come.
+            stream_tokens: Whether to stream texts in pieces as they arrive.
 
         Raises:
-            InvalidRequestError: the message is empty; told as 422.
-            OverloadedError: the session or the user has too much to do; told as 429.
+            InvalidRequestError: the message is empty (422).
+            OverloadedError: the session or the user has too many unfinished turns (429).
         """
         accepted = await self.accept(
             session, message, state_delta=state_delta, stream_tokens=stream_tokens
@@ -113,10 +115,10 @@ class AppConversations:
         stream_tokens: bool = False,
         key: IdempotencyKey | None = None,
     ) -> Accepted:
-        """`submit` under an idempotency key: the turn, and whether an earlier request has made it.
+        """Do as `submit`, under an idempotency key; return the turn and whether it existed already.
 
         Raises: as `submit`, and
-            IdempotencyConflictError: the key stands for another body; told as 422.
+            IdempotencyConflictError: the key was used with another body (422).
         """
         submission = Submission(
             to_content(message),
@@ -128,10 +130,10 @@ class AppConversations:
         return await self._oda.turns.submit(session, submission)
 
     async def turn(self, turn_id: str) -> Turn:
-        """The record of a turn with this app.
+        """Return the record of a turn with this app.
 
         Raises:
-            TurnNotFoundError: the user has none of that id here; told as 404.
+            TurnNotFoundError: the user has no such turn with this app (404).
         """
         turn = await self._oda.turns.get(turn_id, self.user_id)
         if turn.app != self.app:
@@ -139,9 +141,9 @@ class AppConversations:
         return turn
 
     async def user_state(self) -> dict[str, Any]:
-        """What is known of the user in all sessions with this app, under `user:` keys.
+        """Return the user's state in all sessions with this app, as stored under `user:` keys.
 
-        Nothing where the session service cannot tell.
+        Empty if the session service cannot provide it.
         """
         service = self._oda.services.session
         try:
@@ -155,16 +157,16 @@ class AppConversations:
         return AppConversations(self._oda, self.app, user_id)
 
     async def asking(self, session: OdaSession) -> Turn | None:
-        """The latest turn of a session that waits for what a person says (`RequestInput`)."""
+        """Return the latest turn of a session that waits for a person's input (`RequestInput`)."""
         unfinished = (stored.turn for stored in await self._oda.turns.unfinished(session))
         asking = [turn for turn in unfinished if [q["name"] for q in turn.pending_input] == [INPUT]]
         return asking[-1] if asking else None
 
     async def answer(self, turn: Turn, answer: JsonValue) -> int:
-        """Go on with a turn that is `asking`; returns the number of its log's last entry so far.
+        """Answer a turn that is `asking`; return the number of its log's last entry before that.
 
         Raises:
-            ConflictError: it has been answered already; told as 409.
+            ConflictError: the question has been answered already (409).
             OverloadedError: as `submit`.
         """
         answers = [(turn.pending_input[0]["id"], None, answer)]
@@ -173,15 +175,15 @@ class AppConversations:
     async def follow(
         self, turn: Turn, *, after: int = 0
     ) -> AsyncGenerator[Event | Turn | None, None]:
-        """What happens in a turn, at the reader's pace; the last is the turn as it ended.
+        """Yield the events of a turn, at the reader's pace, and finally its record.
 
-        That is final, or waits for a person. None is yielded when nothing has happened for the
-        time of a heartbeat.
+        The record is final, or waits for a person. None is yielded as a heartbeat while nothing
+        happens.
 
         Args:
-            after: The number of an entry of its log; all before is left out.
+            after: Number of a log entry; entries up to it are left out.
         """
-        follower = self._oda.turns.follow(turn.turn_id, after)
+        follower = self._oda.turns.follow(turn.turn_id, after, previews=True)
         last: Event | Turn | None = None
         while not follower.ended:
             entries = await follower.read()
@@ -202,37 +204,39 @@ class AppConversations:
         return turn
 
     def log(
-        self, turn: Turn, *, after: int = 0, view: View = "events"
+        self, turn: Turn, *, after: int = 0, view: View = "events", partials: bool = True
     ) -> AsyncGenerator[Sequence[Frame], None]:
         """A turn's numbered log from after an entry, at the reader's pace; see `turn_frames`."""
-        return turn_frames(self._oda.turns, turn.turn_id, after, view)
+        return turn_frames(self._oda.turns, turn.turn_id, after, view, previews=partials)
+
+    async def followed_log(self, turn: Turn, *, after: int, view: View, partials: bool) -> Response:
+        """Stream a turn's numbered log after an entry; 204 if all of it has been seen."""
+        return await followed_log(
+            self._oda.turns, turn.turn_id, after=after, view=view, partials=partials
+        )
 
     async def cancel(self, turn: Turn) -> Turn:
         """End a turn; one that has ended stays as it is."""
         return await self._oda.turns.cancel(turn.turn_id, self.user_id)
 
     async def state_after(self, session: OdaSession, turn: Turn) -> dict[str, Any]:
-        """The session's own state as a turn has left it, whatever has happened since.
+        """Return the session's own state as of the end of a turn.
 
-        This reads the whole history; when nothing has happened since, `session.state` tells it.
+        If the state has changed since, this reads the whole history.
         """
-        events = await session.history()
-        stored = {**session.state.to_dict(), INITIAL: session.state.raw(INITIAL)}
-        until = max(
-            (n for n, event in enumerate(events, 1) if event.invocation_id == turn.turn_id),
-            default=len(events),
-        )
-        return state_after(initial_state(stored, events), events[:until])
+        return await session.state_after(turn.turn_id)
 
 
 class OfApp:
-    """Tells what is behind it which app's routes have been called."""
+    """Dependency that sets the routes' app name, and the gate that charges model calls."""
 
     def __init__(self, name: str) -> None:
         self._name = name
 
-    async def __call__(self, connection: HTTPConnection) -> None:
+    async def __call__(self, connection: HTTPConnection, oda: Context, user: User) -> None:
         connection.scope[_APP] = self._name
+        if oda.days.limited:
+            current_gate.set(ModelGate(oda.days, user))
 
 
 def _conversations(connection: HTTPConnection, oda: Context, user: User) -> AppConversations:

@@ -11,6 +11,7 @@ from urllib.parse import quote
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from oda.server.request_path import path_of
 from oda.session.artifacts import ANY_TYPE
 
 _LOCKED: Mapping[str, str] = {
@@ -36,10 +37,10 @@ def download_headers(name: str) -> dict[str, str]:
 
 
 def page_headers(name: str) -> dict[str, str]:
-    """The headers of an HTML page that somebody made and that a browser may show.
+    """Return the headers of an untrusted HTML page that is shown in a browser.
 
-    It has styles and pictures of its own, no scripts, no forms and nothing from elsewhere, and
-    stands in an origin of its own; its links may be followed, and lead to downloads.
+    The page may have inline styles and images, but no scripts, no forms and no external resources.
+    It has an opaque origin; its links may be followed, including to downloads.
 
     Args:
         name: The file name under which it is saved.
@@ -49,12 +50,12 @@ def page_headers(name: str) -> dict[str, str]:
 
 
 def is_media_type(text: str) -> bool:
-    """Whether the text is a media type, and nothing else."""
+    """Return whether a text is a media type."""
     return _MEDIA_TYPE.fullmatch(text) is not None
 
 
 def safe_media_type(text: str) -> str:
-    """A media type that somebody gave, or that of any bytes when it is none."""
+    """Return an untrusted media type, or `application/octet-stream` if it is malformed."""
     return text if is_media_type(text) else ANY_TYPE
 
 
@@ -65,10 +66,10 @@ class LockedArtifacts:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or not _ARTIFACT_OF_ADK.match(scope["path"]):
+        if scope["type"] != "http" or not _ARTIFACT_OF_ADK.match(path_of(scope)):
             await self._app(scope, receive, send)
             return
-        locked = download_headers(f"{scope['path'].rpartition('/')[2]}.json")
+        locked = download_headers(f"{path_of(scope).rpartition('/')[2]}.json")
 
         async def send_locked(message: Message) -> None:
             if message["type"] == "http.response.start":

@@ -1,4 +1,7 @@
-"""Who may speak to this server from a browser: hosts by list, origins closed by default."""
+"""Access of browsers to this server: allowed hosts and origins.
+
+Other origins are closed by default.
+"""
 
 from collections.abc import Collection
 from functools import lru_cache
@@ -16,13 +19,14 @@ _AS_HTTP = {"ws": "http", "wss": "https"}
 class Guard:
     """Refuses requests for another host (DNS rebinding) and from pages of another origin.
 
-    It looks at HTTP requests and, before they are accepted, at WebSockets.
+    It checks HTTP requests, and WebSockets before they are accepted.
 
     Args:
-        host: The address that the server is bound to. On a loopback address there may be no
-            password, so only names and pages of this machine are let in, and those listed.
-        hosts: Names of this server; without them, a public address has any name.
-        origins: Pages of other origins that are let in, each exactly.
+        host: The address that the server is bound to. A server on a loopback address may have no
+            authentication, so only names of this machine are allowed, and those listed.
+        hosts: Allowed names of this server; without them, any name is allowed on a public address.
+        origins: Allowed origins of pages, matched exactly. Other ports of this machine are other
+            origins, since any user's page may be served there.
     """
 
     def __init__(
@@ -45,19 +49,21 @@ class Guard:
         hosts = [value for name, value in scope["headers"] if name == b"host"]
         host = hosts[0].decode("latin-1") if len(hosts) == 1 else ""
         if not self._is_our_host(host):
-            return "This server does not answer to this Host."
+            return "This server does not answer to this Host; ODA_ALLOWED_HOSTS names others."
         for name, value in scope["headers"]:
             if name == b"origin" and not self._is_our_origin(
                 value.decode("latin-1"), scope.get("scheme", "http"), host
             ):
-                return "This server does not answer to pages of this Origin."
+                return (
+                    "This server does not answer to pages of this Origin; "
+                    "ODA_ALLOWED_ORIGINS names others."
+                )
         return None
 
     def _check_host(self, host: str) -> bool:
         if not (self._local or self._hosts):
             return True
-        parts = _split(f"//{host}")
-        name = (parts and parts.hostname) or ""
+        name = host_name(host)
         return name in self._hosts or (self._local and is_loopback(name))
 
     def _check_origin(self, origin: str, scheme: str, host: str) -> bool:
@@ -66,10 +72,14 @@ class Guard:
         theirs = _split(origin)
         if theirs is None or not theirs.hostname:
             return False
-        if self._local and is_loopback(theirs.hostname):
-            return True
         ours = _split(f"{_AS_HTTP.get(scheme, scheme)}://{host}")
         return ours is not None and _endpoint(theirs) == _endpoint(ours)
+
+
+def host_name(host: str) -> str:
+    """Return the name in a `Host` header without its port; empty if it is malformed."""
+    parts = _split(f"//{host}")
+    return (parts and parts.hostname) or ""
 
 
 def _split(url: str) -> SplitResult | None:

@@ -1,4 +1,4 @@
-"""What stands around every WebSocket of ours once it is accepted, and before that."""
+"""Common behaviour of our WebSockets: checks, limits, credential and shutdown handling."""
 
 import asyncio
 from abc import ABC, abstractmethod
@@ -24,14 +24,14 @@ from oda.server.auth import authenticate_again, principal_of
 from oda.server.problems import refusal, refuse, status_of
 from oda.server.rate_limits import Sockets
 from oda.server.rate_window import RateWindow
-from oda.server.route_template import route_template
+from oda.server.request_path import route_template
 from oda.server.socket_client import HangUp, SocketClient
 from oda.server.socket_messages import Envelope, RequestId, read_message, valid
 from oda.server.trace import trace_id_of
 from oda.settings import LimitSettings
 
 _LOOK_AGAIN_S = 30.0
-"""How often the credential of a socket is looked at that says nothing."""
+"""Interval at which the credential of an idle socket is checked, in seconds."""
 _CALM_S = 0.1
 """Pause before the next message is read when there were too many."""
 _UNAUTHENTICATED = 4401
@@ -58,13 +58,13 @@ class GuardedSocket(ABC):
     def __init__(self, websocket: WebSocket, limits: LimitSettings) -> None:
         self.websocket = websocket
         self.client = SocketClient(websocket, stall_s=limits.socket_stall_s)
-        self._json_depth = limits.json_depth
+        self._limits = limits
         self._messages = RateWindow("messages", limits.socket_messages_per_minute)
         self._tasks = asyncio.TaskGroup()
 
     @abstractmethod
     async def obey(self, fields: dict[str, Any], request_id: RequestId | None) -> None:
-        """Do what a message says; an error that this raises is told."""
+        """Handle a message; errors raised here are sent to the client."""
 
     @abstractmethod
     def problem_message(
@@ -77,7 +77,7 @@ class GuardedSocket(ABC):
         await self.client.send(message)
 
     def background(self) -> Sequence[Coroutine[Any, Any, None]]:
-        """What runs as long as the socket is served."""
+        """Return the coroutines that run while the socket is served."""
         return ()
 
     def start(self, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
@@ -107,10 +107,10 @@ class GuardedSocket(ABC):
         *,
         say: Callable[[bytes], Awaitable[None]] | None = None,
     ) -> None:
-        """Do something for the client; when that is not possible, tell it why.
+        """Perform an action for the client; send it the error if that fails.
 
         Args:
-            say: Tells it, by default `answer`.
+            say: Sends the error, by default `answer`.
         """
         try:
             await work()
@@ -155,7 +155,7 @@ class GuardedSocket(ABC):
     async def _take(self, text: str | None) -> None:
         wait = await self._messages.hit()
         try:
-            fields = await read_message(text, self._json_depth)
+            fields = await read_message(text, self._limits)
             request_id = valid(Envelope, fields).request_id
         except (MalformedError, WebSocketRequestValidationError) as error:
             await self.answer(self.problem_message(error, None, None))
@@ -190,7 +190,7 @@ async def serve_socket(websocket: WebSocket, make: Callable[[], Awaitable[Guarde
     """Accept a WebSocket and serve it until its end, or refuse it with a problem.
 
     Args:
-        make: Makes what serves it; an error that it raises is the refusal.
+        make: Creates the object that serves it; an error raised by it refuses the connection.
     """
     sockets: Sockets = websocket.app.state.sockets
     with ExitStack() as stack:

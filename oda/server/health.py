@@ -1,4 +1,4 @@
-"""Whether the process lives, and whether it can serve."""
+"""Liveness and readiness checks."""
 
 from typing import Literal
 
@@ -17,27 +17,29 @@ class Health(BaseModel):
 
 
 @router.get("/livez")
-async def livez() -> Health:
+async def check_liveness() -> Health:
     """The process answers."""
     return Health()
 
 
 class Details(Health):
     sandbox: str
-    """Where code runs, such as `bwrap`; `none` where it is not run; `oda doctor` says why."""
+    """The sandbox for code, such as `bwrap`; `none` if code is not run; `oda doctor` tells the
+    reason.
+    """
 
 
 @router.get("/readyz", responses=problems(503))
-async def readyz(oda: Context) -> Health:
-    """Warmed up, and the database answers."""
-    await oda.services.ping()
+async def check_readiness(oda: Context) -> Health:
+    """The database takes writes, and sessions can be read."""
+    await oda.check_stores()
     return Health()
 
 
 @router.get("/health", include_in_schema=False)
 async def health(oda: Context) -> Details:
     """As `/readyz`, and what the server can do."""
-    await oda.services.ping()
+    await oda.check_stores()
     return Details(sandbox=_sandbox(oda.sandboxes.known))
 
 

@@ -34,10 +34,10 @@ KeyField = Annotated[
 
 
 def key_of_request(key: str | None, route: str, fields: Mapping[str, Any]) -> IdempotencyKey | None:
-    """The key of a request, if it has one.
+    """Return the idempotency key of a request, if it has one.
 
     Args:
-        route: Keys are told apart by it.
+        route: The route, which is part of the key's identity.
         fields: The body, as JSON.
     """
     if key is None:
@@ -47,6 +47,6 @@ def key_of_request(key: str | None, route: str, fields: Mapping[str, Any]) -> Id
 
 
 def headers_of(accepted: Accepted) -> dict[str, str]:
-    """What tells a client which turn its request stands for."""
+    """Return the headers that identify the turn of a request."""
     headers = {"Location": f"/v1/turns/{accepted.turn.turn_id}"}
     return {**headers, "Idempotent-Replayed": "true"} if accepted.replayed else headers

@@ -1,37 +1,39 @@
-"""What a JSON text may not be, found without parsing it: too deep, or nothing that JSON knows."""
+"""Checks that JSON is cheap to parse: depth, number of values, size of numbers."""
 
 import asyncio
+import json
 import re
-from itertools import accumulate
 from math import isinf
+from typing import Any, NoReturn
 
-_PIECE = re.compile(rb'(?:[^"]++|"[^"\\]*+(?:\\.[^"\\]*+)*+"?){1,4096}+', re.DOTALL)
-"""A part of a text that ends outside of a string, small enough to let other threads run."""
+from oda.settings import LimitSettings
+
 _STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
-"""With or without its end, so that each byte is looked at once."""
-_NUMBER = re.compile(rb"[\d.]++(?:[eE][+-]?\d++)?")
-_STEP = {ord("["): 1, ord("{"): 1, ord("]"): 255, ord("}"): 255}
-_STEPS = bytes(_STEP.get(byte, 0) for byte in range(256))
-_NO_BRACKETS = bytes(i for i in range(256) if i not in b"[]{}")
-_DIGITS = bytes.maketrans(b"123456789E", b"000000000e")
-_SLICE = 1 << 16
-_LONGEST_NUMBER = 4300
-"""As many digits as Python turns into an integer."""
-_QUICK = 1 << 18
-"""Bytes that are looked through in less than some milliseconds."""
+_ESCAPES_PER_VALUE = 20
+_VAST = "The body has a number that no double can hold."
+_MOST_MEMBERS = 10_000
+"""Maximum members of one object: each unknown one would add a sentence to the refusal of
+a model.
+"""
+_QUICK = 1 << 16
+"""Size in bytes below which parsing takes at most some milliseconds."""
 
 
-async def find_json_fault(text: bytes, max_depth: int) -> str | None:
-    """`json_fault`, in a thread when the text is long."""
+class _Fault(Exception):
+    """Raised with the reason why a text is refused, as a sentence."""
+
+
+async def find_json_fault(text: bytes, limits: LimitSettings) -> str | None:
+    """Return `json_fault`, computed in a thread if the text is long."""
     if len(text) <= _QUICK:
-        return json_fault(text, max_depth)
-    return await asyncio.to_thread(json_fault, text, max_depth)
+        return json_fault(text, limits)
+    return await asyncio.to_thread(json_fault, text, limits)
 
 
-def json_fault(text: bytes, max_depth: int) -> str | None:
-    """Why a JSON text is refused, as a sentence; None when it may be parsed.
+def json_fault(text: bytes, limits: LimitSettings) -> str | None:
+    """Return the reason why a JSON text is refused, as a sentence; None if it may be parsed.
 
-    Whether it is well-formed otherwise is the parser's to say. The time grows with the length.
+    Invalid JSON is left to the parser to refuse, if that is cheap.
     """
     try:
         text.decode()
@@ -39,52 +41,76 @@ def json_fault(text: bytes, max_depth: int) -> str | None:
         return "The body is not valid UTF-8."
     if b"\0" in text:
         return "The body is not valid JSON."
-    bare = _without_strings(text)
-    if _is_deeper(bare, max_depth):
-        return f"The body is nested deeper than {max_depth} levels."
-    if b"N" in bare or b"I" in bare:
-        return "The body is not valid JSON; NaN and Infinity are no JSON."
-    if _has_vast_number(bare):
-        return "The body has a number that no double can hold."
+    if text.count(b"\\") > limits.json_values * _ESCAPES_PER_VALUE:
+        return "The body has too many escaped characters; send text as UTF-8."
+    if _has_too_many(text, limits.json_values):
+        return f"The body has more than {limits.json_values} values."
+    try:
+        _check(_parsed(text), limits.json_depth)
+    except RecursionError:
+        return f"The body is nested deeper than {limits.json_depth} levels."
+    except _Fault as fault:
+        return str(fault)
+    except json.JSONDecodeError:
+        return None
+    except ValueError:
+        return _VAST
     return None
 
 
-def _without_strings(text: bytes) -> bytes:
-    if len(text) <= _SLICE:
-        return _STRING.sub(b"", text)
-    return b"".join(_STRING.sub(b"", piece[0]) for piece in _PIECE.finditer(text))
+def _has_too_many(text: bytes, most: int) -> bool:
+    """Return whether a text has too many values.
 
-
-def _is_deeper(bare: bytes, limit: int) -> bool:
-    if bare.count(b"[") + bare.count(b"{") <= limit:
+    Quotes are counted before strings are matched: a regex search through a text that consists of
+    strings would block all threads while it runs.
+    """
+    if _values(text) <= most:
         return False
-    return _deepest(bare.translate(_STEPS, _NO_BRACKETS), stop=limit) > limit
-
-
-def _deepest(steps: bytes, stop: int) -> int:
-    """The highest sum of the first n signed bytes; at least `stop + 1` when it is above `stop`."""
-    signed = memoryview(steps).cast("b")
-    depth = deepest = 0
-    for start in range(0, len(signed), _SLICE):
-        part = signed[start : start + _SLICE]
-        deepest = max(deepest, max(accumulate(part, initial=depth)))
-        if deepest > stop:
-            break
-        depth += sum(part)
-    return deepest
-
-
-def _has_vast_number(bare: bytes) -> bool:
-    digits = bare.translate(_DIGITS, b"+")
-    if b"0" * 200 not in digits and b"e000" not in digits:
-        return False  # at most 199 digits and an exponent of two: below 1e308
-    return any(_is_vast(found[0]) for found in _NUMBER.finditer(bare))
-
-
-def _is_vast(number: bytes) -> bool:
-    if len(number) > _LONGEST_NUMBER:
+    if text.count(b'"') - text.count(b'\\"') > 4 * most:  # keys have two each, and values
         return True
+    return _values(_STRING.sub(b"", text)) > most
+
+
+def _values(text: bytes) -> int:
+    """Return an upper bound of the number of values."""
+    return 1 + text.count(b",") + text.count(b"[") + text.count(b"{")
+
+
+def _parsed(text: bytes) -> Any:
+    return json.loads(text, parse_constant=_no_constant, parse_float=_finite)
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise _Fault("The body is not valid JSON; NaN and Infinity are no JSON.")
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if isinf(number):
+        raise _Fault(_VAST)
+    return number
+
+
+def _check(value: Any, max_depth: int) -> None:
+    level, depth = [value], 0
+    while level:
+        containers = [one for one in level if isinstance(one, dict | list)]
+        depth += bool(containers)
+        if depth > max_depth:
+            raise _Fault(f"The body is nested deeper than {max_depth} levels.")
+        for one in level:
+            if isinstance(one, dict) and len(one) > _MOST_MEMBERS:
+                raise _Fault(f"The body has an object of more than {_MOST_MEMBERS} members.")
+            if isinstance(one, int) and one.bit_length() > 1023 and _overflows(one):
+                raise _Fault(_VAST)
+        level = [
+            item for one in containers for item in (one.values() if isinstance(one, dict) else one)
+        ]
+
+
+def _overflows(number: int) -> bool:
     try:
-        return isinf(float(number))
-    except ValueError:
-        return False  # the parser will say so
+        float(number)
+    except OverflowError:
+        return True
+    return False

@@ -2,12 +2,15 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
+from typing import TypeVar
 
 from google.adk.events import Event
 
 from oda.message.protocol import MessageBuilder
-from oda.turn.log import Entry
+from oda.turn.log import Entry, Preview
 from oda.turn.record import Turn
+
+Item = TypeVar("Item", bound=Entry | Preview)
 
 _AT_ONCE = 20
 """Entries that are looked at before others on the loop have their turn; some milliseconds."""
@@ -22,14 +25,14 @@ class MessageView:
     def __init__(self) -> None:
         self._builder = MessageBuilder()
 
-    async def of(self, entries: Sequence[Entry]) -> AsyncIterator[tuple[Entry, Sequence[Told]]]:
-        """What is told of each entry: `turn` before the messages that come of it, `done` last."""
+    async def of(self, entries: Sequence[Item]) -> AsyncIterator[tuple[Item, Sequence[Told]]]:
+        """Yield each entry with its messages: after `turn`, but before `done`."""
         for count, entry in enumerate(entries, 1):
             yield entry, self._told(entry)
             if count % _AT_ONCE == 0:
                 await asyncio.sleep(0)
 
-    def _told(self, entry: Entry) -> list[Told]:
+    def _told(self, entry: Entry | Preview) -> list[Told]:
         read = Event if entry.kind == "event" else Turn  # from JSON, as it is for all readers
         messages = self._builder.feed(read.model_validate_json(entry.json))
         told: list[Told] = [(one.type, one.model_dump_json().encode()) for one in messages]

@@ -1,4 +1,4 @@
-"""What `/metrics` tells Prometheus: requests by route, turns by how they ended."""
+"""Metrics for Prometheus at `/metrics`: requests by route, turns by outcome."""
 
 import time
 from functools import cache, partial
@@ -15,7 +15,7 @@ from prometheus_client import (
 )
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from oda.server.route_template import route_template
+from oda.server.request_path import route_template
 from oda.turn.record import FINAL, Turn
 
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})

@@ -16,6 +16,7 @@ from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from starlette.websockets import WebSocketClose
 
+from oda.database.failures import first_line, is_full, unavailable
 from oda.errors import (
     AgentLoadError,
     ConfigurationError,
@@ -30,13 +31,15 @@ from oda.errors import (
     OverloadedError,
     PathRefusedError,
     QuotaExceededError,
+    SandboxUnavailableError,
     StaleStateError,
+    StorageQuotaError,
     UnauthenticatedError,
     UnavailableError,
     WorkspaceError,
 )
 from oda.message.storable import storable, storable_text
-from oda.server.route_template import route_template
+from oda.server.request_path import route_template
 from oda.server.trace import trace_id_of
 from oda.telemetry import get_logger
 
@@ -45,6 +48,9 @@ log = get_logger(__name__)
 MEDIA_TYPE = "application/problem+json"
 _RETRY_AFTER_S = 5
 _POLICY_VIOLATION = 1008
+_MOST_FIELDS = 100
+"""Maximum number of wrong fields listed for one request."""
+_LONGEST_TEXT = 500
 _RETRYABLE = frozenset({408, 429, 503})
 
 WrongFields = RequestValidationError | WebSocketRequestValidationError
@@ -63,8 +69,10 @@ _STATUS: Mapping[type[OdaError], int] = {
     ConflictError: 409,
     CursorExpiredError: 410,
     OverloadedError: 429,
+    StorageQuotaError: 413,
     UnavailableError: 503,
     NotConfiguredError: 501,
+    SandboxUnavailableError: 501,
     ConfigurationError: 500,
 }
 """More special classes first."""
@@ -88,13 +96,13 @@ _CODES: Mapping[int, str] = {
 
 
 class Refusal(OdaError):
-    """What a route refuses, with a problem of its own.
+    """Raised by a route to refuse a request with a problem of its own.
 
     Args:
         status: 4xx or 5xx.
-        code: Stable, as `version_conflict`; by default that of the status.
+        code: Stable, such as `version_conflict`; by default that of the status.
         errors: `{field, message}` of each wrong field.
-        details: More members of the problem, as JSON.
+        details: Additional members of the problem, as JSON.
     """
 
     def __init__(
@@ -114,10 +122,18 @@ class Refusal(OdaError):
         self.details = dict(details or {})
 
 
-class Problem(BaseModel):
-    """The body of every error; a kind of problem may have more members."""
+class FieldError(BaseModel):
+    """A validation error of one field of the request."""
 
-    model_config = ConfigDict(extra="allow")
+    field: str
+    """`limits.model_calls`"""
+    message: str
+
+
+class ProblemDetails(BaseModel):
+    """The body of every error response (RFC 9457); some kinds of problems have more members."""
+
+    model_config = ConfigDict(extra="allow", use_attribute_docstrings=True)
 
     type: str
     """`/problems/<code with dashes>`"""
@@ -131,8 +147,8 @@ class Problem(BaseModel):
     trace_id: str
     retry_after: int | None = None
     """For 429 and 503: seconds after which it is worth trying again, as `Retry-After` says."""
-    errors: list[dict[str, Any]] | None = None
-    """For 422: `{field, message}` of each wrong field."""
+    errors: list[FieldError] | None = None
+    """The invalid fields, for 422."""
 
 
 def problem(
@@ -144,16 +160,16 @@ def problem(
     retryable: bool | None = None,
     retry_after_s: float | None = None,
     errors: Sequence[dict[str, Any]] | None = None,
-) -> Problem:
-    """What a client is told when it is not served.
+) -> ProblemDetails:
+    """Build the problem for a request that is not served.
 
     Args:
         code: By default that of the status.
-        retryable: By default as the status says.
+        retryable: By default derived from the status.
     """
     code = code or _CODES.get(status, "internal_error" if status >= 500 else "bad_request")
     later = status in (429, 503)
-    return Problem(
+    return ProblemDetails(
         type=f"/problems/{code.replace('_', '-')}",
         title=HTTPStatus(status).phrase,
         status=status,
@@ -163,12 +179,12 @@ def problem(
         retryable=status in _RETRYABLE if retryable is None else retryable,
         trace_id=trace_id_of(connection.scope),
         retry_after=max(1, ceil(retry_after_s or _RETRY_AFTER_S)) if later else None,
-        errors=list(errors) if errors is not None else None,
+        errors=None if errors is None else [FieldError.model_validate(one) for one in errors],
     )
 
 
-def problem_of(connection: HTTPConnection, error: Exception) -> Problem:
-    """What a client is told about an error; what is the server's own fault is logged."""
+def problem_of(connection: HTTPConnection, error: Exception) -> ProblemDetails:
+    """Build the problem for an error; log it if it is an internal one."""
     if isinstance(error, Refusal):
         return _of_refusal(connection, error)
     if isinstance(error, OdaError):
@@ -177,7 +193,9 @@ def problem_of(connection: HTTPConnection, error: Exception) -> Problem:
         return _of_fields(connection, error)
     path = connection.url.path
     if isinstance(error, SQLAlchemyError):
-        log.error("database_failed", path=path, exc_info=error)
+        log.error("database_failed", path=path, reason=first_line(error))
+        if is_full(error):
+            return _of_oda(connection, unavailable(error, "The database"))
         return problem(connection, 503, "The database cannot be reached; try again.")
     log.error("request_broken", path=path, exc_info=error)
     return problem(connection, 500, "Something unexpected went wrong.")
@@ -190,11 +208,13 @@ async def send_problem(
     status: int,
     detail: str,
     *,
+    code: str | None = None,
     retry_after_s: float | None = None,
     headers: Mapping[str, str] | None = None,
 ) -> None:
     """Refuse a request before anything is done."""
-    told = problem(HTTPConnection(scope), status, detail, retry_after_s=retry_after_s)
+    connection = HTTPConnection(scope)
+    told = problem(connection, status, detail, code=code, retry_after_s=retry_after_s)
     await refuse(_response(told, headers), scope, receive, send)
 
 
@@ -237,7 +257,7 @@ async def _answer(request: Request, error: Exception) -> JSONResponse:
     return refusal(request, error)
 
 
-def _response(told: Problem, headers: Mapping[str, str] | None = None) -> JSONResponse:
+def _response(told: ProblemDetails, headers: Mapping[str, str] | None = None) -> JSONResponse:
     sent = dict(headers or {})
     if told.status == 401:
         sent["WWW-Authenticate"] = "Bearer"
@@ -251,11 +271,11 @@ def _response(told: Problem, headers: Mapping[str, str] | None = None) -> JSONRe
     )
 
 
-def _of_oda(connection: HTTPConnection, error: OdaError) -> Problem:
+def _of_oda(connection: HTTPConnection, error: OdaError) -> ProblemDetails:
     status = status_of(error)
     detail = str(error)
     if status == 500:
-        log.error("request_failed", path=connection.url.path, exc_info=error)
+        log.error("request_failed", path=connection.url.path, reason=str(error))
         detail = "The agent cannot be loaded; the server's log says why."
     return problem(
         connection,
@@ -267,23 +287,29 @@ def _of_oda(connection: HTTPConnection, error: OdaError) -> Problem:
     )
 
 
-def _of_refusal(connection: HTTPConnection, error: Refusal) -> Problem:
+def _of_refusal(connection: HTTPConnection, error: Refusal) -> ProblemDetails:
     errors = None if error.errors is None else storable(list(error.errors))
     told = problem(connection, error.status, str(error), code=error.told_code, errors=errors)
     return told.model_copy(update=storable(error.details))
 
 
-def _of_fields(connection: HTTPConnection, error: WrongFields) -> Problem:
+def _of_fields(connection: HTTPConnection, error: WrongFields) -> ProblemDetails:
     errors = [
         {
-            "field": storable_text(".".join(map(str, item["loc"][1:])) or str(item["loc"][0])),
-            "message": storable_text(item["msg"]),
+            "field": _short(".".join(map(str, item["loc"][1:])) or str(item["loc"][0])),
+            "message": _short(item["msg"]),
         }
-        for item in error.errors()
+        for item in error.errors()[:_MOST_FIELDS]
     ]
     first = errors[0]
     detail = f"{first['field']}: {first['message']}"
     return problem(connection, 422, detail, errors=errors)
+
+
+def _short(text: str) -> str:
+    """Truncate a text that may quote all of the input."""
+    cut = text if len(text) <= _LONGEST_TEXT else f"{text[:_LONGEST_TEXT]}…"
+    return storable_text(cut)
 
 
 async def _invalid(request: Request, error: Exception) -> JSONResponse:
@@ -297,7 +323,7 @@ async def _invalid(request: Request, error: Exception) -> JSONResponse:
 
 
 def _is_json(content_type: str) -> bool:
-    """Whether a body of this type is read as JSON."""
+    """Return whether a body of this type is parsed as JSON."""
     main, _, sub = content_type.split(";")[0].strip().lower().partition("/")
     return main == "application" and (sub == "json" or sub.endswith("+json"))
 
@@ -319,9 +345,9 @@ def _methods(request: Request) -> set[str]:
 
 
 class UnexpectedErrors:
-    """Answers what nobody foresaw, inside of what adds headers and counts.
+    """Answers unexpected errors, inside of the middleware that adds headers and counts requests.
 
-    Starlette's own place for that is outside of all middlewares.
+    Starlette's own handler for them runs outside of all middleware.
     """
 
     def __init__(self, app: ASGIApp) -> None:

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from oda.errors import OverloadedError
 from oda.server.problems import send_problem
@@ -12,11 +12,8 @@ from oda.server.rate_window import RateWindow
 
 _TRY_AGAIN_S = 5.0
 
-_CREDENTIALS = frozenset({b"authorization", b"sec-websocket-protocol"})
-"""Headers in which a credential comes."""
-
 KeyOf = Callable[[Scope], str | None]
-"""Whom a request counts for; None when it does not count."""
+"""Returns the key that a request is counted for; None if it is not counted."""
 
 
 class RateLimit:
@@ -34,40 +31,6 @@ class RateLimit:
             await send_problem(scope, receive, send, 429, detail, retry_after_s=wait)
             return
         await self._app(scope, receive, send)
-
-
-class FailedLogins:
-    """Answers 429 to addresses from which too many credentials did not hold.
-
-    Who sends none cannot guess one, and is not counted. It stands outside of what checks them,
-    and counts its answers of 401.
-    """
-
-    def __init__(self, app: ASGIApp, *, window: RateWindow) -> None:
-        self._app = app
-        self._window = window
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "lifespan" or not _has_credential(scope):
-            await self._app(scope, receive, send)
-            return
-        client = scope.get("client")
-        address = client[0] if client else ""
-        if wait := await self._window.wait_s(address):
-            detail = "Too many requests from this address without a credential that holds."
-            await send_problem(scope, receive, send, 429, detail, retry_after_s=wait)
-            return
-
-        async def send_and_count(message: Message) -> None:
-            if message.get("status") == 401:
-                await self._window.hit(address)
-            await send(message)
-
-        await self._app(scope, receive, send_and_count)
-
-
-def _has_credential(scope: Scope) -> bool:
-    return any(name in _CREDENTIALS for name, _ in scope["headers"])
 
 
 class Sockets:

@@ -29,10 +29,10 @@ _SHORTEST_WAIT_S = 0.001
 
 
 class RateStore:
-    """Where counts are kept: in this process, or in a Redis that nodes share.
+    """Storage of counters: in this process, or in a Redis that nodes share.
 
-    While Redis does not answer, everything is let through: an outage of what only counts must not
-    become one of the service. It is asked again every few seconds.
+    While Redis is unavailable, everything is allowed: an outage of the counters must not become an
+    outage of the service. It is retried every few seconds.
 
     Raises:
         ConfigurationError: the URL is malformed, or redis is not installed.

@@ -2,6 +2,8 @@
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from oda.server.request_path import path_of
+
 _ALWAYS = [(b"x-content-type-options", b"nosniff"), (b"referrer-policy", b"no-referrer")]
 _NO_FRAME = [*_ALWAYS, (b"x-frame-options", b"DENY")]
 _OWN_FRAME = [*_ALWAYS, (b"x-frame-options", b"SAMEORIGIN")]
@@ -17,7 +19,7 @@ class SecurityHeaders:
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
             return
-        added = _OWN_FRAME if scope["path"].startswith("/dev-ui") else _NO_FRAME
+        added = _OWN_FRAME if path_of(scope).startswith("/dev-ui") else _NO_FRAME
 
         async def send_with_headers(message: Message) -> None:
             if message["type"] in ("http.response.start", "websocket.http.response.start"):

@@ -72,7 +72,7 @@ class Sidecar:
         self._emit = emit
         self._running: dict[RequestId, asyncio.Task[None]] = {}
         self._turns: dict[RequestId, str] = {}
-        """By the requests that have been accepted."""
+        """Turn ids by the accepted requests."""
         self._to_cancel: set[RequestId] = set()
 
     async def take(self, line: bytes) -> None:
@@ -87,7 +87,7 @@ class Sidecar:
             await self._emit(_error(request_id, error))
 
     async def drain(self, within_s: float) -> None:
-        """Wait for what is being answered; what takes longer is given up, its turn goes on."""
+        """Wait for running answers; give up those that take longer, while their turns continue."""
         if self._running:
             await asyncio.wait(self._running.values(), timeout=within_s)
         for task in (left := [*self._running.values()]):

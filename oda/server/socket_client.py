@@ -1,4 +1,4 @@
-"""What is sent to the client of a WebSocket."""
+"""The sending side of a WebSocket."""
 
 import asyncio
 from contextlib import suppress

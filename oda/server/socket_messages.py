@@ -1,4 +1,4 @@
-"""What comes on a WebSocket: JSON objects, as the bodies of HTTP requests are."""
+"""Messages received on a WebSocket: JSON objects, validated like the bodies of HTTP requests."""
 
 import json
 from typing import Annotated, Any, TypeVar
@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, Strict, ValidationError
 
 from oda.errors import MalformedError
 from oda.server.json_limits import find_json_fault
+from oda.settings import LimitSettings
 
 RequestId = Annotated[str, Strict(), Field(max_length=255)] | Annotated[int, Strict()]
 
@@ -15,19 +16,18 @@ AnyModel = TypeVar("AnyModel", bound=BaseModel)
 
 
 class Envelope(BaseModel):
-    """What is read of a message before it is known to be right."""
+    """The fields of a message that are read before it is validated."""
 
     model_config = ConfigDict(extra="ignore")
 
     request_id: RequestId | None = None
 
 
-async def read_message(text: str | None, json_depth: int) -> dict[str, Any]:
+async def read_message(text: str | None, limits: LimitSettings) -> dict[str, Any]:
     """The fields of a message.
 
     Args:
         text: None for a binary message.
-        json_depth: Most arrays and objects in one another.
 
     Raises:
         MalformedError: it is no JSON object.
@@ -35,7 +35,7 @@ async def read_message(text: str | None, json_depth: int) -> dict[str, Any]:
     if text is None:
         raise MalformedError("Messages must be text, not binary.")
     encoded = text.encode()
-    if fault := await find_json_fault(encoded, json_depth):
+    if fault := await find_json_fault(encoded, limits):
         raise MalformedError(fault.replace("The body", "The message"))
     try:
         fields = json.loads(encoded)
@@ -47,10 +47,10 @@ async def read_message(text: str | None, json_depth: int) -> dict[str, Any]:
 
 
 def valid(model: type[AnyModel], fields: dict[str, Any]) -> AnyModel:
-    """The fields as a model.
+    """Validate the fields of a message.
 
     Raises:
-        WebSocketRequestValidationError: they are none.
+        WebSocketRequestValidationError: the fields are invalid.
     """
     try:
         return model.model_validate(fields)

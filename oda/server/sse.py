@@ -1,13 +1,14 @@
-"""Server-sent events: a turn's log, or whatever else is told piece by piece."""
+"""Server-sent events: the log of a turn, or other data sent in pieces."""
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Annotated
 
 from fastapi import Depends, Header, Query
-from starlette.responses import StreamingResponse
+from starlette.responses import Response, StreamingResponse
 
 from oda.context import OdaContext
 from oda.server.turn_frames import Frame, View, turn_frames
+from oda.turn.in_process import InProcessEngine
 
 LAST_NUMBER = 2**53 - 1
 """Largest number of an entry: more than JSON can tell apart, no log has."""
@@ -15,6 +16,13 @@ LAST_NUMBER = 2**53 - 1
 StreamedAs = Annotated[
     View, Query(description="ADK events, or spans and content of the message protocol.")
 ]
+
+WithPartials = Annotated[
+    bool, Query(alias="partials", description="Whether text is sent while it is being written.")
+]
+
+TOLD = {"description": "The turn is final, and its last entry has been seen"}
+"""Documentation of 204 for routes that answer with `followed_log`."""
 
 _HEARTBEAT = b": keep-alive\n\n"
 
@@ -35,10 +43,30 @@ Seen = Annotated[int, Depends(_seen)]
 
 
 def event_stream(
-    oda: OdaContext, turn_id: str, *, after: int, view: View, headers: Mapping[str, str]
+    oda: OdaContext,
+    turn_id: str,
+    *,
+    after: int,
+    view: View,
+    partials: bool,
+    headers: Mapping[str, str],
 ) -> StreamingResponse:
     """Stream a turn's log from after the entry numbered `after`; see `turn_frames`."""
-    return sse_response(turn_frames(oda.turns, turn_id, after, view), headers)
+    frames = turn_frames(oda.turns, turn_id, after, view, previews=partials)
+    return sse_response(frames, headers)
+
+
+async def followed_log(
+    turns: InProcessEngine, turn_id: str, *, after: int, view: View, partials: bool
+) -> Response:
+    """Stream a turn's log to a client that reconnects after the last entry it has seen.
+
+    If that was the last entry of a final turn, the answer is 204: a browser's `EventSource`
+    reconnects whenever a stream ends, and only stops then.
+    """
+    if await turns.is_told(turn_id, after):
+        return Response(status_code=204)
+    return sse_response(turn_frames(turns, turn_id, after, view, previews=partials), {})
 
 
 def sse_response(

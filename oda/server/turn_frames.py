@@ -1,4 +1,4 @@
-"""What a client sees of a turn, whichever way it is sent."""
+"""The client's view of a turn, independent of the transport."""
 
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
@@ -6,39 +6,48 @@ from typing import Literal
 
 from oda.server.message_view import MessageView
 from oda.turn.in_process import InProcessEngine
-from oda.turn.log import Entry
+from oda.turn.log import Entry, Preview
 
 View = Literal["events", "messages"]
 
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """One thing that is told of a turn."""
+    """One item sent to a client of a turn."""
 
     number: int | None
-    """Of the entry in the turn's log; None for a `done` that is not in it, and for all but the
-    last thing that is told of an entry."""
+    """Number of the entry in the turn's log. None for previews, for a `done` that is not in the
+    log, and for all but the last frame of an entry.
+    """
     kind: str
     json: bytes
     """A turn for `turn` and `done`, an ADK event for `event`, else a message of that type."""
 
 
 async def turn_frames(
-    turns: InProcessEngine, turn_id: str, after: int, view: View = "events"
+    turns: InProcessEngine,
+    turn_id: str,
+    after: int,
+    view: View = "events",
+    *,
+    previews: bool = True,
 ) -> AsyncGenerator[Sequence[Frame], None]:
-    """A turn's log from after the entry numbered `after`, at the reader's pace.
+    """Yield a turn's log after the entry numbered `after`, at the reader's pace.
 
-    It ends with `done`. When the turn waits for a person, it ends as well, with a `done` that has
-    no number: it is not in the log, since the turn is not over.
+    The log ends with `done`. When the turn waits for a person, the frames also end with a `done`,
+    but without a number: it is not in the log, since the turn is not over.
 
-    As messages, several things may be told of an entry, or nothing. A number means that all of
-    its entry and of those before has been told, so reading on from it never begins inside an entry.
+    In the view `messages`, an entry may lead to several frames or none. A number means that all
+    frames of its entry, and of those before it, have been sent, so resuming from it never begins
+    inside an entry. Previews have no number; a reader who joins in the middle of a text gets all of
+    it so far as one preview.
 
-    Yields: what has come; nothing when nothing has come for the time of a heartbeat.
+    Yields:
+        The frames that have arrived; an empty batch is a heartbeat.
     """
     messages = MessageView() if view == "messages" else None
-    follower = turns.follow(turn_id, 0 if messages else after)
-    last: Entry | None = None
+    follower = turns.follow(turn_id, 0 if messages else after, previews=previews)
+    last: Entry | Preview | None = None
     while not follower.ended:
         entries = await follower.read()
         if entries:
@@ -49,7 +58,7 @@ async def turn_frames(
             Frame(entry.number if told is group[-1] else None, *told)
             async for entry, group in messages.of(entries)
             for told in group
-            if entry.number > after
+            if entry.number is None or entry.number > after
         ]:
             yield frames
         elif not entries:

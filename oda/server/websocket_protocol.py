@@ -1,11 +1,12 @@
 """uvicorn's WebSocket, in which a client that does not read cannot hold anything for ever."""
 
-import socket
 from asyncio.transports import BaseTransport
 from typing import Any
 
 from uvicorn.protocols.utils import ClientDisconnected
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+
+from oda.server.http_protocol import limit_send_buffer
 
 PING_INTERVAL_S = 15.0
 PING_TIMEOUT_S = 60.0
@@ -13,8 +14,6 @@ PING_TIMEOUT_S = 60.0
 
 _LINGER_S = 2.0
 """How long a client may read on when the server stops."""
-_SEND_BUFFER = 1 << 18
-"""Bytes that the kernel keeps for a client; with more, nobody sees for long that it is slow."""
 
 
 class BoundedClose(WebSocketsSansIOProtocol):
@@ -22,9 +21,7 @@ class BoundedClose(WebSocketsSansIOProtocol):
 
     def connection_made(self, transport: BaseTransport) -> None:
         super().connection_made(transport)
-        connection: socket.socket | None = transport.get_extra_info("socket")
-        if connection is not None:
-            connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER)
+        limit_send_buffer(transport)
 
     async def send(self, message: Any) -> None:
         if message["type"] in ("websocket.send", "websocket.close") and self.close_sent:

@@ -1,4 +1,4 @@
-"""`/api/workspaces/{run_id}/files`: what a run has left, for the user who has asked for it."""
+"""`/api/workspaces/{run_id}/files`: files of a run, for the user who has started it."""
 
 import asyncio
 import os
@@ -60,7 +60,7 @@ class WorkspaceFiles(BaseModel):
     response_model=WorkspaceFiles,
     responses={200: _FILE, **problems(404)},
 )
-async def workspace_files(
+async def get_workspace_files(
     run_id: Annotated[str, Path(max_length=128, description="Id of the turn that is the run")],
     oda: Context,
     user: User,

@@ -1,8 +1,9 @@
 """The files of a session, whichever service keeps them."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from errno import ENAMETOOLONG
 from typing import Any
 
 from google.adk.artifacts.base_artifact_service import ArtifactVersion, BaseArtifactService
@@ -18,6 +19,7 @@ _OF_THE_USER = "user:"
 _MAX_NAME_LENGTH = 512
 _MAX_SEGMENT_BYTES = 200
 _MAX_SEGMENTS = 16
+_LAST_VERSION = 2**31 - 1
 
 
 @dataclass(frozen=True)
@@ -104,16 +106,18 @@ class SessionArtifacts:
             InvalidRequestError: the name is not allowed.
             ConflictError: it is a reference to something that lies elsewhere.
         """
-        info = await self._version(name, version)
-        part = await self._part(name, info.version) if info else None
-        if info is None or part is None:
-            raise _missing(name, version)
+        number, part = await self._found(name, version)
         if part.inline_data is not None:
             blob = part.inline_data
-            return ArtifactContent(info.version, blob.mime_type or ANY_TYPE, blob.data or b"")
-        if part.text is not None:
-            return ArtifactContent(info.version, _TEXT, part.text.encode())
-        raise ConflictError(f"The artifact {name!r} is a reference to a file elsewhere.")
+            return ArtifactContent(number, blob.mime_type or ANY_TYPE, blob.data or b"")
+        return ArtifactContent(number, _TEXT, (part.text or "").encode())
+
+    async def load_part(self, name: str, version: int | None = None) -> Part:
+        """One version of an artifact in ADK's form, the newest by default.
+
+        Raises: as `load`.
+        """
+        return (await self._found(name, version))[1]
 
     async def save(self, name: str, mime_type: str, data: bytes) -> int:
         """Store a new version; returns its number.
@@ -121,12 +125,48 @@ class SessionArtifacts:
         Raises:
             InvalidRequestError: the name is not allowed, or there is nothing in it.
         """
-        if not data and mime_type == ANY_TYPE:
+        return await self.save_part(name, Part(inline_data=Blob(mime_type=mime_type, data=data)))
+
+    async def save_part(
+        self, name: str, part: Part, custom_metadata: dict[str, Any] | None = None
+    ) -> int:
+        """Store a new version that is given in ADK's form; returns its number.
+
+        Raises:
+            InvalidRequestError: the name is not allowed, there is nothing in it, or it is a
+                reference, which could lead to what is another user's.
+        """
+        blob = part.inline_data
+        if blob is None and part.text is None:
+            raise InvalidRequestError("An artifact is text or inlineData.")
+        if blob is not None and not blob.data and (blob.mime_type or ANY_TYPE) == ANY_TYPE:
             raise InvalidRequestError(
                 "An artifact without content needs a content type.",
                 remedy="this is how ADK stores that an artifact was removed",
             )
-        return await self._save(name, Part(inline_data=Blob(mime_type=mime_type, data=data)))
+        return await self._save(name, part, custom_metadata)
+
+    async def versions(self, name: str) -> Sequence[ArtifactVersion]:
+        """What is known of all versions of an artifact, the oldest first; none if there is none.
+
+        Raises:
+            InvalidRequestError: the name is not allowed.
+        """
+        with _refusing():
+            return await self._service.list_artifact_versions(filename=name, **self._of_session)
+
+    async def version(self, name: str, version: int | None = None) -> ArtifactVersion | None:
+        """What is known of one version of an artifact, the newest by default.
+
+        Raises:
+            InvalidRequestError: the name is not allowed.
+        """
+        if version is not None and not 0 <= version <= _LAST_VERSION:
+            return None
+        with _refusing():
+            return await self._service.get_artifact_version(
+                filename=name, version=version, **self._of_session
+            )
 
     async def delete(self, name: str) -> None:
         """Remove all versions.
@@ -184,7 +224,7 @@ class SessionArtifacts:
 
     async def _newest(self, name: str) -> ArtifactInfo | None:
         """None also for what a rewind has removed: a last version that cannot be loaded."""
-        version = await self._version(name, None)
+        version = await self.version(name)
         if version is None:
             return None
         mime_type = version.mime_type or _TEXT
@@ -192,11 +232,15 @@ class SessionArtifacts:
             return None
         return ArtifactInfo(name, version.version, mime_type, version.create_time)
 
-    async def _version(self, name: str, version: int | None) -> ArtifactVersion | None:
-        with _refusing():
-            return await self._service.get_artifact_version(
-                filename=name, version=version, **self._of_session
-            )
+    async def _found(self, name: str, version: int | None) -> tuple[int, Part]:
+        """The number and the content of a version, which is bytes or text."""
+        info = await self.version(name, version)
+        part = await self._part(name, info.version) if info else None
+        if info is None or part is None:
+            raise _missing(name, version)
+        if part.inline_data is None and part.text is None:
+            raise ConflictError(f"The artifact {name!r} is a reference to a file elsewhere.")
+        return info.version, part
 
     async def _part(self, name: str, version: int) -> Part | None:
         with _refusing():
@@ -204,10 +248,12 @@ class SessionArtifacts:
                 filename=name, version=version, **self._of_session
             )
 
-    async def _save(self, name: str, part: Part) -> int:
+    async def _save(
+        self, name: str, part: Part, custom_metadata: dict[str, Any] | None = None
+    ) -> int:
         with _refusing():
             return await self._service.save_artifact(
-                filename=name, artifact=part, **self._of_session
+                filename=name, artifact=part, custom_metadata=custom_metadata, **self._of_session
             )
 
     async def _remove(self, name: str) -> None:
@@ -220,7 +266,9 @@ def _refusing() -> Iterator[None]:
     """ADK's own refusals may name paths."""
     try:
         yield
-    except InputValidationError as error:
+    except (InputValidationError, OSError) as error:
+        if isinstance(error, OSError) and error.errno != ENAMETOOLONG:
+            raise
         raise InvalidRequestError(
             "An artifact cannot have this name, or cannot be in this session."
         ) from error

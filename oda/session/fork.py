@@ -1,5 +1,6 @@
 """A new session with the history that another had up to one of its turns."""
 
+import asyncio
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
@@ -11,6 +12,7 @@ from oda.agent.outcome import outcome_of
 from oda.errors import ConflictError, TurnNotFoundError
 from oda.session.artifacts import SessionArtifacts, references
 from oda.session.past_state import INITIAL, META, begin_of, initial_state, own
+from oda.session.user_storage import UserStorage, json_size
 
 
 def waiting_turns(events: Sequence[Event]) -> frozenset[str]:
@@ -59,6 +61,7 @@ def select(
 
 async def fork(
     services: Services,
+    storage: UserStorage,
     source: Session,
     events: Sequence[Event],
     *,
@@ -79,6 +82,7 @@ async def fork(
 
     Raises:
         AlreadyExistsError: the id is taken.
+        StorageQuotaError: the user has no room for it.
     """
     created_at = {"created_at": now}
     initial = initial_state(source.state, source.events)
@@ -89,9 +93,10 @@ async def fork(
         session_id=session_id,
         state={**initial, INITIAL: initial, META: {**created_at, "turns": 0}},
     )
-    artifacts = SessionArtifacts(services.artifact, key)
-    original = SessionArtifacts(services.artifact, (source.app_name, source.user_id, source.id))
+    artifacts = SessionArtifacts(services.uploads, key)
+    original = SessionArtifacts(services.uploads, (source.app_name, source.user_id, source.id))
     try:
+        await storage.take(key, await asyncio.to_thread(_size_of, events))
         versions = await original.copy_to(
             artifacts,
             until=until,
@@ -109,6 +114,10 @@ async def fork(
         await services.session.delete_session(**named, session_id=session_id)
         raise
     return created
+
+
+def _size_of(events: Sequence[Event]) -> int:
+    return sum(json_size(event.model_dump(mode="json", exclude_none=True)) for event in events)
 
 
 def _copy(event: Event, meta: Mapping[str, Any], versions: Mapping[tuple[str, int], int]) -> Event:

@@ -1,12 +1,10 @@
 """`OdaSessionManager`: a bounded cache of live sessions over ADK's session service."""
 
 import asyncio
-import base64
 import itertools
-import json
 import uuid
 from collections import OrderedDict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -21,9 +19,11 @@ from oda.clock import Clock
 from oda.errors import InvalidRequestError, SessionExistsError, SessionNotFoundError
 from oda.identity.principal import DEFAULT_USER, check_id
 from oda.message.storable import storable
+from oda.session.listing import ListedSession, Position, list_page
 from oda.session.oda_session import OdaSession
 from oda.session.past_state import INITIAL, META, own
 from oda.session.state import is_visible
+from oda.session.user_storage import UserStorage
 from oda.settings import SessionSettings
 
 
@@ -31,7 +31,7 @@ from oda.settings import SessionSettings
 class SessionPage:
     """Some of a user's sessions, newest first."""
 
-    sessions: Sequence[Session]
+    sessions: Sequence[ListedSession]
     next_cursor: str | None
 
 
@@ -42,13 +42,21 @@ class OdaSessionManager:
     used first; a busy session stays. Dropping one loses nothing.
     """
 
-    def __init__(self, agents: OdaAgentManager, settings: SessionSettings, clock: Clock) -> None:
+    def __init__(
+        self,
+        agents: OdaAgentManager,
+        settings: SessionSettings,
+        storage: UserStorage,
+        clock: Clock,
+    ) -> None:
         self.agents = agents
+        self._storage = storage
         self._service = agents.services.session
         self._settings = settings
         self._clock = clock
         self._live: OrderedDict[SessionKey, tuple[OdaSession, float]] = OrderedDict()
         self._opening: dict[SessionKey, asyncio.Lock] = {}
+        self._observers: list[Callable[[SessionKey], None]] = []
 
     async def create(
         self,
@@ -64,8 +72,9 @@ class OdaSessionManager:
             AgentNotFoundError, AgentLoadError: there is no such app, or it is broken.
             SessionExistsError: the id is taken.
             InvalidRequestError: the id or a state key is not allowed.
+            StorageQuotaError: the user has too many sessions, or no room for the state.
         """
-        self.agents.definitions.get(app_name)
+        await self.agents.definitions.load(app_name)
         check_id("user_id", user_id)
         if session_id is not None:
             check_id("session_id", session_id)
@@ -99,7 +108,7 @@ class OdaSessionManager:
             try:
                 if key in self._live:
                     return await self._keep(self._live[key][0])
-                self.agents.definitions.get(app_name)
+                await self.agents.definitions.load(app_name)
                 stored = await self._service.get_session(
                     app_name=app_name,
                     user_id=user_id,
@@ -145,6 +154,7 @@ class OdaSessionManager:
             ConflictError: it has not ended.
             SessionExistsError: the id is taken.
             InvalidRequestError: the id is not allowed.
+            StorageQuotaError: the user has no room for it.
         """
         if session_id is not None:
             check_id("session_id", session_id)
@@ -184,15 +194,16 @@ class OdaSessionManager:
             AgentNotFoundError: there is no such app.
             InvalidRequestError: the cursor is not one that was given out.
         """
-        self.agents.definitions.get(app_name)
-        answer = await self._service.list_sessions(app_name=app_name, user_id=user_id)
-        found = sorted(answer.sessions, key=_newest_first)
-        if cursor is not None:
-            position = _decode(cursor)
-            found = [session for session in found if _newest_first(session) > position]
+        await self.agents.definitions.load(app_name)
+        found = await list_page(
+            self._service,
+            app_name=app_name,
+            user_id=user_id,
+            limit=limit + 1,
+            behind=None if cursor is None else Position.of_cursor(cursor),
+        )
         page = found[:limit]
-        more = len(found) > limit and page
-        return SessionPage(page, _encode(_newest_first(page[-1])) if more else None)
+        return SessionPage(page, page[-1].position.cursor if len(found) > limit else None)
 
     async def delete(self, app_name: str, user_id: str, session_id: str) -> None:
         """Cancel what runs in a session and remove all of it.
@@ -206,6 +217,17 @@ class OdaSessionManager:
         await self._service.delete_session(
             app_name=app_name, user_id=user_id, session_id=session_id
         )
+        for observer in self._observers:
+            observer(session.key)
+
+    @contextmanager
+    def observed(self, deleted: Callable[[SessionKey], None]) -> Iterator[None]:
+        """Call `deleted` with the key of each session that is deleted here in this block."""
+        self._observers.append(deleted)
+        try:
+            yield
+        finally:
+            self._observers.remove(deleted)
 
     async def expire(self) -> int:
         """Drop the live objects that have been unused for too long; returns how many."""
@@ -219,17 +241,18 @@ class OdaSessionManager:
             await session.close()
         self._live.clear()
 
-    def live(self, session: Session) -> OdaSession:
-        """The live object of a listed session, or one made from what is stored."""
-        known = self._live.get((session.app_name, session.user_id, session.id))
-        if known is None:
-            return self._make(session)
-        known[0].refresh_from(session)
-        return known[0]
+    def is_busy(self, listed: ListedSession) -> bool:
+        """Return whether a turn of a listed session runs or waits here."""
+        known = self._live.get((listed.app_name, listed.user_id, listed.session_id))
+        return known is not None and known[0].busy
 
     def _make(self, stored: Session) -> OdaSession:
         return OdaSession(
-            stored, self.agents, max_queued=self._settings.max_queued, clock=self._clock
+            stored,
+            self.agents,
+            self._storage,
+            max_queued=self._settings.max_queued,
+            clock=self._clock,
         )
 
     async def _keep(self, session: OdaSession) -> OdaSession:
@@ -260,23 +283,4 @@ def _taken(session_id: str) -> Iterator[None]:
     except AlreadyExistsError as error:
         raise SessionExistsError(
             f"There is a session {session_id!r} already.", remedy="choose another id, or none"
-        ) from error
-
-
-def _newest_first(session: Session) -> tuple[float, str]:
-    return -session.last_update_time, session.id
-
-
-def _encode(position: tuple[float, str]) -> str:
-    return base64.urlsafe_b64encode(json.dumps(position).encode()).decode().rstrip("=")
-
-
-def _decode(cursor: str) -> tuple[float, str]:
-    try:
-        padded = cursor + "=" * (-len(cursor) % 4)
-        time, session_id = json.loads(base64.urlsafe_b64decode(padded))
-        return float(time), str(session_id)
-    except (ValueError, TypeError) as error:
-        raise InvalidRequestError(
-            "The cursor is not valid.", remedy="use next_cursor of the page before"
         ) from error

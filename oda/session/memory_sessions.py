@@ -1,11 +1,14 @@
 """Sessions in memory that promise what sessions in a database promise."""
 
 import uuid
+from collections.abc import Sequence
 from typing import Any
 
 from google.adk.errors import StaleSessionError
 from google.adk.events import Event
 from google.adk.sessions import InMemorySessionService, Session
+
+from oda.session.listing import ListedSession, Position, newest
 
 
 class MemorySessions(InMemorySessionService):
@@ -43,6 +46,13 @@ class MemorySessions(InMemorySessionService):
         appended = await super().append_event(session, event)
         self._revise(session)
         return appended
+
+    async def list_page(
+        self, *, app_name: str, user_id: str, limit: int, behind: Position | None
+    ) -> Sequence[ListedSession]:
+        """Return a page; nothing that is not shown is copied."""
+        of_user = self.sessions.get(app_name, {}).get(user_id, {})
+        return newest([*of_user.values()], limit, behind)
 
     def _stored(self, session: Session) -> Session | None:
         return self.sessions.get(session.app_name, {}).get(session.user_id, {}).get(session.id)

@@ -44,11 +44,21 @@ from oda.session.artifacts import SessionArtifacts
 from oda.session.fork import fork, select, waiting_turns
 from oda.session.lane import Lane, OnBusy, Place
 from oda.session.live_history import LiveHistory
-from oda.session.past_state import META
+from oda.session.past_state import (
+    META,
+    changed_since,
+    events_until,
+    initial_state,
+    own,
+    state_after,
+)
 from oda.session.rewind import rewind
 from oda.session.state import SessionState, writable
+from oda.session.user_storage import UserStorage, json_size
 
 _WITHOUT_EVENTS = GetSessionConfig(num_recent_events=0)
+_LATEST = GetSessionConfig(num_recent_events=10)
+"""Mostly enough to see what has happened since a turn."""
 _WRITE_TRIES = 4
 """How often a change of the state is tried when other nodes write at the same time."""
 
@@ -64,6 +74,7 @@ class OdaSession:
         self,
         stored: Session,
         agents: OdaAgentManager,
+        storage: UserStorage,
         *,
         max_queued: int,
         clock: Clock,
@@ -74,6 +85,7 @@ class OdaSession:
         self.state = SessionState(stored.state, self._commit)
         self.updated_at = stored.last_update_time
         self._manager = agents
+        self._storage = storage
         self._clock = clock
         self._agents: dict[str, OdaAgent] = {}
         self._running: OdaAgent | None = None
@@ -208,6 +220,19 @@ class OdaSession:
         turn = await self._history().of_turn(invocation_id)
         return [event for event in turn.events if event.author != "user"] if turn else []
 
+    async def state_after(self, turn_id: str) -> dict[str, Any]:
+        """Return the session's own state as a turn has left it; as it is for an unknown turn.
+
+        Raises:
+            SessionNotFoundError: it has been deleted meanwhile.
+        """
+        stored = await self._load(_LATEST)
+        if not changed_since(turn_id, stored.events):
+            return own(stored.state)
+        stored = await self._load()
+        before = events_until(turn_id, stored.events)
+        return state_after(initial_state(stored.state, stored.events), before)
+
     async def keep_message(
         self,
         message: Content,
@@ -286,7 +311,7 @@ class OdaSession:
     @property
     def artifacts(self) -> SessionArtifacts:
         """The files of the session and of its user."""
-        return SessionArtifacts(self._manager.services.artifact, self.key)
+        return SessionArtifacts(self._manager.services.uploads, self.key)
 
     async def history(self, *, after: str | None = None) -> list[Event]:
         """The stored events as they hold now, oldest first; what has been rewound is left out.
@@ -326,16 +351,12 @@ class OdaSession:
                 self._take(stored)
                 return
 
-    def refresh_from(self, stored: Session) -> None:
-        """`refresh` with what has been read already, unless it is older than what is known."""
-        if stored.last_update_time >= self.updated_at:
-            self._take(stored)
-
     async def revise(
         self,
         change: Callable[[dict[str, Any]], Mapping[str, Any]],
         *,
         within_s: float | None = None,
+        bounded: bool = True,
     ) -> dict[str, Any]:
         """Change the state with nothing in between reading and storing it; returns what it is then.
 
@@ -343,14 +364,18 @@ class OdaSession:
             change: Given the state, returns the values to set; None removes. What it raises is
                 raised, and nothing is stored. It may be called again when another node was faster.
             within_s: How long to wait for the end of a running turn.
+            bounded: Whether the change is refused when its user has no room for it.
 
         Raises:
             ValueError: a key is reserved, or a value cannot be stored.
             SessionBusyError: a turn has been running for longer, or other nodes keep writing.
             OverloadedError: see `Lane.reserve`.
+            StorageQuotaError: there is no room for the change.
         """
         async with self._alone(within_s=within_s):
-            await self._append_delta(lambda: writable(change(self.state.to_dict())))
+            await self._append_delta(
+                lambda: writable(change(self.state.to_dict())), bounded=bounded
+            )
             return self.state.to_dict()
 
     async def rewind(self, turn_id: str, *, on_busy: OnBusy = "queue") -> frozenset[str]:
@@ -397,6 +422,7 @@ class OdaSession:
             TurnNotFoundError: the history has no such turn.
             ConflictError: it has not ended.
             AlreadyExistsError: the id is taken.
+            StorageQuotaError: the user has no room for it.
         """
         running = self._running.last_turn if self._running else None
         source = await self._load()
@@ -406,6 +432,7 @@ class OdaSession:
         events = select(source.events, until=turn_id, unfinished=skipped)
         return await fork(
             self._manager.services,
+            self._storage,
             source,
             events,
             session_id=session_id,
@@ -481,13 +508,14 @@ class OdaSession:
     async def _commit(self) -> None:
         """Store the pending changes as an event of their own."""
         async with self._alone():
-            await self._append_delta(self.state.pending)
+            await self._append_delta(self.state.pending, bounded=False)
 
-    async def _append_delta(self, delta: Callable[[], dict[str, Any]]) -> None:
+    async def _append_delta(self, delta: Callable[[], dict[str, Any]], *, bounded: bool) -> None:
         """Store what `delta` makes of the state as it is stored now.
 
         Raises:
             SessionBusyError: other nodes keep writing.
+            StorageQuotaError: it is bounded, and there is no room for it.
         """
         for _ in range(_WRITE_TRIES):
             stored = await self._load(_WITHOUT_EVENTS)
@@ -499,11 +527,16 @@ class OdaSession:
                 invocation_id=Event.new_id(),
                 actions=EventActions(state_delta=change),
             )
+            size = json_size(change)
+            await self._storage.take(self.key, size, bounded=bounded)
             try:
                 await self._append(stored, event)
-            except StaleSessionError:
-                continue
-            return
+            except Exception as error:  # one that is cancelled may be stored yet
+                await self._storage.give_back(self.key, size)
+                if not isinstance(error, StaleSessionError):
+                    raise
+            else:
+                return
         raise _written_elsewhere()
 
     async def _append(self, stored: Session, event: Event) -> None:

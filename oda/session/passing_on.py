@@ -1,5 +1,6 @@
 """A session service in front of another one: what a subclass does not change is passed on."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from google.adk.events import Event
@@ -9,6 +10,8 @@ from google.adk.sessions.base_session_service import (
     GetSessionConfig,
     ListSessionsResponse,
 )
+
+from oda.session.listing import ListedSession, Position, list_page
 
 
 class PassingOn(BaseSessionService):
@@ -45,6 +48,13 @@ class PassingOn(BaseSessionService):
         self, *, app_name: str, user_id: str | None = None
     ) -> ListSessionsResponse:
         return await self.behind.list_sessions(app_name=app_name, user_id=user_id)
+
+    async def list_page(
+        self, *, app_name: str, user_id: str, limit: int, behind: Position | None
+    ) -> Sequence[ListedSession]:
+        return await list_page(
+            self.behind, app_name=app_name, user_id=user_id, limit=limit, behind=behind
+        )
 
     async def delete_session(self, *, app_name: str, user_id: str, session_id: str) -> None:
         await self.behind.delete_session(app_name=app_name, user_id=user_id, session_id=session_id)

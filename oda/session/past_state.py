@@ -46,6 +46,23 @@ def state_after(initial: Mapping[str, Any], events: Iterable[Event]) -> dict[str
     return own(state)
 
 
+def events_until(turn_id: str, events: Sequence[Event]) -> Sequence[Event]:
+    """The events up to the last one of a turn; all when it has none."""
+    last = _last_of(turn_id, events)
+    return events if last is None else events[: last + 1]
+
+
+def changed_since(turn_id: str, latest: Sequence[Event]) -> bool:
+    """Whether the state may have changed since a turn, as far as the latest events tell."""
+    last = _last_of(turn_id, latest)
+    return last is None or any(event.actions.state_delta for event in latest[last + 1 :])
+
+
+def _last_of(turn_id: str, events: Sequence[Event]) -> int | None:
+    of_turn = (n for n, event in enumerate(events) if event.invocation_id == turn_id)
+    return max(of_turn, default=None)
+
+
 def turns_after(events: Iterable[Event]) -> int:
     """How many messages had been sent by then."""
     turns = 0

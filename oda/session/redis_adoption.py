@@ -1,14 +1,15 @@
-"""Sessions that ADK's own service has stored in a Redis become ours."""
+"""Sessions that ADK's own service, or an earlier layout of ours, has stored in a Redis."""
 
 import json
 import uuid
 from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
 from google.adk.sessions import Session
 
-from oda.session.redis_keys import SessionKeys
+from oda.session.redis_keys import SessionKeys, sessions_key
 from oda.session.redis_sessions import Pipe, add_session, set_fields
 from oda.telemetry import get_logger
 
@@ -20,6 +21,7 @@ log = get_logger(__name__)
 _ADK_PREFIX = "adk:session:"
 _APP_STATE = f"{_ADK_PREFIX}app_state:"
 _USER_STATE = f"{_ADK_PREFIX}user_state:"
+_UNORDERED = "oda:sessions:"
 _KEYS_AT_ONCE = 1000
 
 
@@ -34,6 +36,23 @@ async def adopt_adk_sessions(client: "Redis") -> None:
             await client.transaction(partial(_move, key), key)
         except ValueError as error:
             log.warning("session_not_adopted", key=key, error=str(error))
+    async for key in client.scan_iter(f"{_UNORDERED}*", count=_KEYS_AT_ONCE, _type="set"):
+        await client.transaction(partial(_order, key), key)
+
+
+async def _order(key: str, pipe: Pipe) -> None:
+    """Make a plain set of a user's sessions one that is sorted by time."""
+    app_name, user_id = map(unquote, key.removeprefix(_UNORDERED).split(":"))
+    session_ids = await pipe.smembers(key)
+    times = {
+        one: await pipe.hget(SessionKeys(app_name, user_id, one).session, "update_time")
+        for one in session_ids
+    }
+    pipe.multi()
+    for session_id, time in times.items():
+        if time is not None:
+            pipe.zadd(sessions_key(app_name, user_id), {session_id: float(time)}, nx=True)
+    pipe.delete(key)
 
 
 async def _move(key: str, pipe: Pipe) -> None:

@@ -80,8 +80,8 @@ def user_state_key(app_name: str, user_id: str) -> str:
 
 
 def sessions_key(app_name: str, user_id: str) -> str:
-    """Set of the ids of a user's sessions."""
-    return _key("sessions", app_name, user_id)
+    """Sorted set of the ids of a user's sessions, by the time when each was last updated."""
+    return _key("sessions_by_time", app_name, user_id)
 
 
 def users_key(app_name: str) -> str:

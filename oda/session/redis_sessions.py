@@ -3,7 +3,7 @@
 import asyncio
 import json
 import uuid
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
@@ -21,6 +21,8 @@ from google.adk.sessions.base_session_service import (
 )
 
 from oda.errors import ConfigurationError
+from oda.session.listing import ListedSession, Position
+from oda.session.past_state import META
 from oda.session.redis_keys import (
     SessionKeys,
     app_state_key,
@@ -146,7 +148,7 @@ class RedisSessions(BaseSessionService):
         async with self._client.pipeline(transaction=False) as pipe:
             users = [user_id] if user_id is not None else await self._users(app_name)
             for user in users:
-                pipe.smembers(sessions_key(app_name, user))
+                pipe.zrange(sessions_key(app_name, user), 0, -1)
                 pipe.hgetall(user_state_key(app_name, user))
             pipe.hgetall(app_state_key(app_name))
             *of_users, apps = await pipe.execute()
@@ -168,11 +170,41 @@ class RedisSessions(BaseSessionService):
         sessions.sort(key=lambda session: (session.last_update_time, session.user_id, session.id))
         return ListSessionsResponse(sessions=sessions)
 
+    async def list_page(
+        self, *, app_name: str, user_id: str, limit: int, behind: Position | None
+    ) -> Sequence[ListedSession]:
+        """Return a page; of each session on it one field of the state is read."""
+        of_user = sessions_key(app_name, user_id)
+        async with self._client.pipeline(transaction=False) as pipe:
+            if behind is None:
+                pipe.zrevrange(of_user, 0, limit - 1, withscores=True)
+            else:
+                time = repr(behind.updated_at)
+                pipe.zrevrangebyscore(of_user, time, time, withscores=True)
+                pipe.zrevrangebyscore(
+                    of_user, f"({time}", "-inf", start=0, num=limit, withscores=True
+                )
+            found = [
+                Position(time, session_id)
+                for part in await pipe.execute()
+                for session_id, time in part
+            ]
+            page = [one for one in found if behind is None or one < behind][:limit]
+            for one in page:
+                pipe.hget(SessionKeys(app_name, user_id, one.session_id).state, META)
+            metas = await pipe.execute()
+        return [
+            ListedSession.of(
+                *(app_name, user_id, one.session_id, one.updated_at), meta and json.loads(meta)
+            )
+            for one, meta in zip(page, metas, strict=True)
+        ]
+
     async def delete_session(self, *, app_name: str, user_id: str, session_id: str) -> None:
         keys = SessionKeys(app_name, user_id, session_id)
         async with self._client.pipeline() as pipe:
             pipe.unlink(*keys.all_of_the_session)
-            pipe.srem(sessions_key(app_name, user_id), session_id)
+            pipe.zrem(sessions_key(app_name, user_id), session_id)
             await pipe.execute()
 
     async def get_user_state(self, *, app_name: str, user_id: str) -> dict[str, Any]:
@@ -192,6 +224,7 @@ class RedisSessions(BaseSessionService):
             return event
         keys = SessionKeys(session.app_name, session.user_id, session.id)
         fields = keys.fields(event.actions.state_delta)
+        of_user = sessions_key(session.app_name, session.user_id)
         text = _text_of(event)
         revision = uuid.uuid4().hex
 
@@ -210,6 +243,7 @@ class RedisSessions(BaseSessionService):
                 keys.session,
                 mapping={"revision": revision, "update_time": repr(event.timestamp)},
             )
+            pipe.zadd(of_user, {session.id: event.timestamp})
             pipe.rpush(keys.events, text)
             pipe.sadd(keys.event_ids, event.id)
             set_fields(pipe, fields)
@@ -228,7 +262,7 @@ class RedisSessions(BaseSessionService):
 def add_session(pipe: Pipe, keys: SessionKeys, *, revision: str, update_time: float) -> None:
     """Add what makes a session be there; `update_time` is in epoch seconds."""
     pipe.hset(keys.session, mapping={"revision": revision, "update_time": repr(update_time)})
-    pipe.sadd(sessions_key(keys.app_name, keys.user_id), keys.session_id)
+    pipe.zadd(sessions_key(keys.app_name, keys.user_id), {keys.session_id: update_time})
     pipe.sadd(users_key(keys.app_name), keys.user_id)
 
 

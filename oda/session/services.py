@@ -9,7 +9,8 @@ from google.adk.sessions.base_session_service import BaseSessionService
 from oda.agent.failure import classify
 from oda.agent.manager import Ping, Services
 from oda.database.database import Database, open_database
-from oda.database.engine import first_line, is_sql, make_directory, shown
+from oda.database.engine import is_sql, make_directory, shown
+from oda.database.failures import first_line
 from oda.errors import ConfigurationError, UnavailableError
 from oda.session.memory_sessions import MemorySessions
 from oda.session.redis_adoption import adopt_adk_sessions
@@ -43,6 +44,7 @@ async def open_services(settings: Settings, database: Database) -> AsyncIterator
             session=session,
             ping=ping,
             artifact=artifacts,
+            uploads=artifacts,
             memory=InMemoryMemoryService(),
             credential=credentials,
         )

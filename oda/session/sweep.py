@@ -100,7 +100,7 @@ class Sweep:
             stale = self._stale(state, listed, orchestrator)
             return {} if stale is None else {STATE_KEY: stale.state.model_dump(mode="json")}
 
-        await session.revise(change, within_s=_AT_ONCE_S)
+        await session.revise(change, within_s=_AT_ONCE_S, bounded=False)
         if stale is None:
             return Swept(listed.user_id, listed.id, "valid")
         return Swept(listed.user_id, listed.id, "reset", stale.resets)

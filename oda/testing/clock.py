@@ -1,12 +1,12 @@
-"""A clock that only moves when told to, or when something sleeps on it."""
+"""A clock that moves only when advanced, or when code sleeps on it."""
 
 import asyncio
 
 
 class FakeClock:
-    """Stands in for a monotonic clock and for `asyncio.sleep` in tests.
+    """Replaces a monotonic clock and `asyncio.sleep` in tests.
 
-    Hand `clock.now` and `clock.sleep` to the code under test.
+    Pass `clock.now` and `clock.sleep` to the code under test.
     """
 
     def __init__(self, start: float = 0.0) -> None:

@@ -1,4 +1,4 @@
-"""What a step of the script is inside the process: ADK responses, an exception, or silence."""
+"""Outcome of a script's step within the process: ADK responses, an exception, or silence."""
 
 import json
 from collections.abc import Sequence
@@ -55,7 +55,7 @@ class Outcome:
 
 
 def outcome_of(step: Step, *, cue: Cue, prompt_characters: int) -> Outcome:
-    """What `step` prescribes, as near to the real adapters as the process boundary allows.
+    """Return the outcome of `step`, as close to the real adapters as possible in process.
 
     A limit or a filter gives text and `error_code`, as `LiteLlm` does; an answer that ends too
     early without a broken connection has no `finish_reason`.

@@ -1,6 +1,6 @@
-"""What a scripted model answers: a list of steps, one for each model call, as JSON or Python.
+"""Scripts of model answers: a list of steps, one for each model call, as JSON or Python.
 
-The same script is played over HTTP by `ModelServer` and in process by `ScriptedModel`.
+The same script can be played over HTTP by `ModelServer` and in process by `ScriptedModel`.
 """
 
 import re
@@ -18,7 +18,7 @@ class _Value(BaseModel):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Cue:
-    """What a step may be chosen by: the facts of one model call."""
+    """The facts of a model call by which a step is chosen."""
 
     model: str
     system: str
@@ -59,7 +59,7 @@ class Usage(_Value):
 
 
 class BaseStep(_Value):
-    """What all steps share."""
+    """Fields common to all steps."""
 
     match: Match = Match()
     times: Annotated[int, Field(ge=1)] | None = 1

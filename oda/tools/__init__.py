@@ -1,1 +1,1 @@
-"""What an agent may do: tools and what is applied around every call of one."""
+"""Tools of agents, and the checks and limits applied to each call."""

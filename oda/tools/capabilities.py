@@ -1,4 +1,4 @@
-"""Capabilities and tools by name: what `oda` brings, what code registers, what files say."""
+"""Capabilities and tools by name: built in, registered by code, or configured in files."""
 
 from collections.abc import Callable, Iterator, Mapping
 from difflib import get_close_matches
@@ -54,10 +54,10 @@ class CapabilityRegistry:
         self._tools[name] = tool
 
     def get(self, name: str) -> Capability:
-        """The capability of that name.
+        """Return the capability of that name.
 
         Raises:
-            ConfigurationError: there is none, or its file is wrong.
+            ConfigurationError: it does not exist, or its file is invalid.
         """
         configured, shipped = current_configuration().capabilities, _shipped()
         if name in configured:
@@ -113,7 +113,7 @@ class CapabilityRegistry:
 
 
 registry = CapabilityRegistry()
-"""What agents are made from, if they are given no other."""
+"""The default registry from which agents are built."""
 
 
 def _capability(name: str, record: CapabilityRecord, where: str) -> Capability:
@@ -123,6 +123,8 @@ def _capability(name: str, record: CapabilityRecord, where: str) -> Capability:
         tools=record.tools,
         tool_policy=ToolPolicy(**record.tool_policy.model_dump()),
         untrusted=record.untrusted,
+        reaches=record.reaches,
+        finds=record.finds,
         skills=record.skills,
         setup=_setup(record.setup, f"{where}.setup") if record.setup else None,
         where=where,

@@ -9,6 +9,7 @@ from typing import TypeVar
 from google.adk.agents.llm_agent import LlmAgent, ToolUnion
 from google.adk.tools.base_toolset import BaseToolset
 
+from oda.tools.addresses import Fields
 from oda.tools.policy import ToolPolicy
 
 T = TypeVar("T")
@@ -24,11 +25,15 @@ class Capability:
     instructions: str = ""
     """Added to the agent's instructions; `{name}` is filled in from the session's state."""
     tools: Sequence[ToolUnion | str] = ()
-    """Whatever ADK takes for a tool, or names as in `capabilities.yaml`."""
+    """ADK tools, or names as in `capabilities.yaml`."""
     tool_policy: ToolPolicy = field(default_factory=ToolPolicy)
-    """What of all the agent's tools may be used."""
+    """Policy for all tools of the agent."""
     untrusted: Sequence[str] = ()
-    """Tools, by name or pattern, whose results hold what strangers have written."""
+    """Tools, by name or pattern, whose results contain untrusted text."""
+    reaches: Fields = field(default_factory=dict)
+    """Arguments that are addresses, by tool: see `oda.tools.addresses`."""
+    finds: Fields = field(default_factory=dict)
+    """Result fields under which a search returns addresses, by tool."""
     skills: Sequence[Path] = ()
     """Folders with a SKILL.md, or of such folders."""
     setup: Setup | None = None
@@ -37,9 +42,9 @@ class Capability:
     """The file and key that it was read from, for error messages."""
 
     def merge(self, *others: "Capability") -> "Capability":
-        """One capability that gives what all of them give, in their order.
+        """Return one capability with everything that these provide, in their order.
 
-        The policies are merged as `ToolPolicy.merge` says.
+        The policies are merged by `ToolPolicy.merge`.
         """
         every = (self, *others)
         return Capability(
@@ -48,6 +53,8 @@ class Capability:
             tools=_united(one.tools for one in every),
             tool_policy=self.tool_policy.merge(*(one.tool_policy for one in others)),
             untrusted=_united(one.untrusted for one in every),
+            reaches=_joined(one.reaches for one in every),
+            finds=_joined(one.finds for one in every),
             skills=_united(one.skills for one in every),
             setup=_InTurn(tuple(one.setup for one in every if one.setup is not None)),
         )
@@ -69,6 +76,14 @@ class _InTurn:
     def __call__(self, agent: LlmAgent) -> None:
         for setup in self.setups:
             setup(agent)
+
+
+def _joined(all_fields: Iterable[Fields]) -> Fields:
+    joined: dict[str, tuple[str, ...]] = {}
+    for fields in all_fields:
+        for tool, names in fields.items():
+            joined[tool] = _united((joined.get(tool, ()), tuple(names)))
+    return joined
 
 
 def _united(lists: Iterable[Sequence[T]]) -> tuple[T, ...]:

@@ -8,6 +8,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any
 
+from cachetools import LRUCache
 from google.adk.agents.invocation_context import InvocationContext
 from google.adk.events import Event
 from google.adk.plugins.base_plugin import BasePlugin
@@ -15,18 +16,21 @@ from google.adk.tools.base_tool import BaseTool
 from google.adk.tools.tool_context import ToolContext
 
 from oda.clock import Clock, SystemClock
-from oda.errors import FatalToolError
+from oda.errors import FatalToolError, InvalidArgumentsError
 from oda.message.redaction import redact
-from oda.message.storable import storable, storable_text
+from oda.message.storable import is_storable, storable, storable_text
 from oda.secret_mask import secrets
 from oda.telemetry import get_logger
 from oda.tools.hooks import CANCELLED, HookedCalls, ToolHook
-from oda.tools.idempotency import call_key, enter_call, response_key
+from oda.tools.idempotency import CallKey, call_key, enter_call, response_key
 from oda.tools.limits import ToolLimits
 from oda.tools.recording import Answer, current_recorder
 from oda.tools.results import presentable, visible
 
 log = get_logger(__name__)
+
+_SPOILT_KEPT = 4096
+"""Refused calls are few and short-lived; the bound guards against calls made on purpose."""
 
 
 class Gate(BasePlugin):
@@ -41,6 +45,8 @@ class Gate(BasePlugin):
     def __init__(self, hooks: Sequence[ToolHook] = (), *, clock: Clock | None = None) -> None:
         super().__init__(name=self.NAME)
         self._hooks = HookedCalls(hooks, clock or SystemClock())
+        self._spoilt: LRUCache[CallKey, str] = LRUCache(_SPOILT_KEPT)
+        """Arguments that cannot be stored, by the calls that are refused because of them."""
 
     async def before_tool_callback(
         self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: ToolContext
@@ -50,6 +56,8 @@ class Gate(BasePlugin):
         Raises:
             UnavailableError: the call cannot be recorded.
         """
+        if spoilt := self._spoilt.pop(call_key(tool_context), None):
+            return _refused(spoilt)
         if await _is_held_back(tool, tool_args, tool_context):
             enter_call(tool_context)
             return None
@@ -87,7 +95,7 @@ class Gate(BasePlugin):
     def _failed(
         self, tool: BaseTool, tool_context: ToolContext, error: BaseException
     ) -> Answer | None:
-        """Record it; what the model is told, if the turn goes on."""
+        """Record a failed call; return the message for the model if the turn goes on."""
         recorder = current_recorder()
         if isinstance(error, asyncio.CancelledError) or (recorder and recorder.failure):
             return None
@@ -129,9 +137,9 @@ class Gate(BasePlugin):
     async def on_event_callback(
         self, *, invocation_context: InvocationContext, event: Event
     ) -> None:
-        """Make an event such that every store takes it, and free of secrets.
+        """Make an event storable by every store, and mask its secrets.
 
-        In a streamed text only a secret that lies within one piece is seen.
+        In a streamed text a secret is only recognized if it lies within one piece.
         """
         if event.partial:
             for part in (event.content and event.content.parts) or ():
@@ -148,8 +156,10 @@ class Gate(BasePlugin):
             if part.text:
                 text = visible(part.text)[:limit] if of_tools else part.text
                 part.text = storable_text(secrets.mask(text))
-            if part.function_call and part.function_call.args:
-                part.function_call.args = _answer(part.function_call.args)
+            if (call := part.function_call) and call.args:
+                if spoilt := _unstorable(call.args):
+                    self._spoilt[response_key(event.invocation_id, call.id or "")] = spoilt
+                call.args = _answer(call.args)
             if (response := part.function_response) and response.response:
                 response.response = presentable(
                     _answer(response.response), max_chars=limit, mask=secrets.mask
@@ -176,13 +186,13 @@ class Gate(BasePlugin):
 
 
 class ToolHooks(Gate):
-    """The gate of an app that has hooks: `App(..., plugins=[..., ToolHooks([MyHook()])])`.
+    """Calls hooks around an app's tool calls: `App(..., plugins=[..., ToolHooks([MyHook()])])`.
 
-    List it behind the app's other plugins, which may answer a call or a tool's error themselves.
+    List it after the app's other plugins, which may answer a call or a tool's error themselves.
 
     Args:
-        hooks: Asked in this order before a call, told in the opposite order after it.
-        clock: Tells when a call begins and ends; by default the system's.
+        hooks: Called in this order before a call, in reverse order after it.
+        clock: Provides the times at which a call begins and ends; by default the system clock.
     """
 
     def __init__(self, hooks: Sequence[ToolHook], *, clock: Clock | None = None) -> None:
@@ -198,7 +208,7 @@ def _reason(error: BaseException) -> str:
 async def _is_held_back(
     tool: BaseTool, tool_args: dict[str, Any], tool_context: ToolContext
 ) -> bool:
-    """Whether ADK will ask a person, or has got a no, instead of running the tool."""
+    """Return whether ADK will ask a person, or has received a refusal, and not run the tool."""
     confirmation = tool_context.tool_confirmation
     if confirmation is not None and confirmation.confirmed:
         return False
@@ -206,6 +216,25 @@ async def _is_held_back(
         return await tool.check_require_confirmation(tool_args, tool_context) is True
     except Exception:  # ADK asks again, and treats it as the tool's failure
         return False
+
+
+def _unstorable(args: dict[str, Any]) -> str | None:
+    """Return the first argument that storing would change."""
+    for name, value in args.items():
+        try:
+            if not is_storable({name: value}):
+                return storable_text(name)
+        except RecursionError:
+            return storable_text(name)
+    return None
+
+
+def _refused(argument: str) -> Answer:
+    message = (
+        f"The argument {argument!r} has characters that cannot be stored (NUL or half of a "
+        "surrogate pair), or is nested too deeply. The tool was not called: give it without them."
+    )
+    return {"error": {"code": InvalidArgumentsError.code, "message": message}, "status": "refused"}
 
 
 def _answer(result: dict[Any, Any]) -> Answer:

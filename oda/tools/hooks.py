@@ -1,7 +1,7 @@
-"""Hooks around tool calls: what an app wants to see of each call, or to have a say in.
+"""Hooks around tool calls, by which an app observes or influences each call.
 
-An app lists its hooks in a `ToolHooks`, which is the gate itself (`oda.tools.gate`); so they stand
-at the same place as all else that is applied around a call, whatever the kind of tool.
+An app lists its hooks in a `ToolHooks`, which is the gate itself (`oda.tools.gate`), so they run at
+the same point as everything else that is applied to a call, whatever the kind of tool.
 """
 
 import asyncio
@@ -31,13 +31,13 @@ CANCELLED = "cancelled"
 
 @dataclass(frozen=True)
 class ToolCallContext:
-    """One call of a tool. Before it has ended, what comes of it is None."""
+    """One call of a tool. The fields for its result are None until it has ended."""
 
     tool_call_id: str
     """As in the ADK events; of a graph's node, its path."""
     tool_name: str
     description: str
-    """What the model is told of the tool."""
+    """The tool's description as given to the model."""
     func_args: Mapping[str, Any]
     """Read-only; what the tool gets."""
     agent: str
@@ -49,7 +49,7 @@ class ToolCallContext:
     end_time: float | None = None
     """Epoch seconds."""
     result: Any = None
-    """What the tool has returned, before it is cut or masked for the model."""
+    """The result of the tool, before truncation and masking for the model."""
     error: str | None = None
     """Why it failed: what it raised or reported, why it was refused, or `cancelled`."""
     success: bool | None = None
@@ -78,9 +78,9 @@ class ToolHook(Protocol):
         return None
 
     async def post_tool_call(self, call: ToolCallContext) -> None:
-        """Called once for each call that `pre_tool_call` has seen, however it has ended.
+        """Called once for each call that `pre_tool_call` has seen, whatever its outcome.
 
-        What it raises is logged and changes nothing.
+        Errors raised here are logged and have no effect.
         """
         return None
 
@@ -121,7 +121,7 @@ class _Watched:
 
     call: ToolCallContext
     invocation_id: str
-    """Of the run that makes the call; an agent that runs as a tool has its own."""
+    """Id of the run that makes the call; an agent that runs as a tool has its own."""
     hooks: list[ToolHook] = field(default_factory=list)
 
 
@@ -157,7 +157,7 @@ class HookedCalls:
     async def end(
         self, session: Session, key: CallKey, *, result: Any = None, error: str | None = None
     ) -> None:
-        """Tell the hooks how a call has ended; nothing happens if they know or never saw it."""
+        """Report the end of a call to the hooks, unless it was reported or never seen."""
         watched = self._running.pop((_key(session), key), None)
         if watched is None:
             return

@@ -1,10 +1,10 @@
-"""Which tools may run twice, and the key under which a repeated call is the same call.
+"""Idempotent tools, and the key that identifies repetitions of a call.
 
 A call's key is `<turn>:<call id>`; it does not change over retries and restarts. When an
 interrupted call is repeated, the new call's id is the old one with a counter, `call_7~2`, which the
-key leaves out. A call that an agent makes while it runs as a tool belongs to the call of that
-agent: `<turn>:<call id of the agent>/<call id>`. The call of a tool that is a node of a graph has
-no id; the node's path stands for it.
+key leaves out. A call made by an agent that runs as a tool belongs to that agent's call:
+`<turn>:<call id of the agent>/<call id>`. The call of a tool that is a node of a graph has no id;
+the node's path takes its place.
 """
 
 import hashlib
@@ -25,8 +25,8 @@ _REPEATED = re.compile(rf"(.+){_COUNTER}([0-9]+)", re.DOTALL)
 _MARK = "__oda_idempotent__"
 _LONGEST_ID = 255
 
-_STEERING_TOOLS = frozenset({"transfer_to_agent", "exit_loop"})
-"""ADK's own tools that only say where a run goes on."""
+STEERING_TOOLS = frozenset({"transfer_to_agent", "exit_loop"})
+"""ADK's own tools that only direct the flow of a run."""
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -49,7 +49,7 @@ class _Running:
     invocation_id: str
     key: CallKey
     prefix: str
-    """Of the keys of all calls in the same invocation."""
+    """Prefix of the keys of all calls in the same invocation."""
 
 
 _running: ContextVar[_Running | None] = ContextVar("oda_running_call", default=None)
@@ -66,7 +66,7 @@ def idempotent(function: Function) -> Function:
 
 
 def is_idempotent(tool: BaseTool) -> bool:
-    """Whether a tool is declared idempotent, in any of the three ways, or only steers ADK."""
+    """Return whether a tool is idempotent: declared in any of three ways, or only steering ADK."""
     if only_steers(tool):
         return True
     if (tool.custom_metadata or {}).get("idempotent") is True:
@@ -75,8 +75,8 @@ def is_idempotent(tool: BaseTool) -> bool:
 
 
 def only_steers(tool: BaseTool) -> bool:
-    """Whether the tool does nothing but tell ADK where the run goes on."""
-    return tool.name in _STEERING_TOOLS
+    """Return whether a tool does nothing but direct the flow of a run."""
+    return tool.name in STEERING_TOOLS
 
 
 def idempotency_key(tool_context: ToolContext) -> str:

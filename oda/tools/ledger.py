@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Literal, Protocol, TypeAlias
 
-from sqlalchemy import Row, and_, delete, or_, select, update
+from sqlalchemy import Connection, Row, and_, delete, or_, select, update
 from sqlalchemy.dialects import postgresql, sqlite
-from sqlalchemy.ext.asyncio import AsyncConnection
 from sqlalchemy.sql.elements import ColumnElement
 
 from oda.clock import Clock
 from oda.database.database import Database
 from oda.database.schema import tool_calls, turns
+from oda.database.write_queue import writes_of_turn
 from oda.errors import OwnershipLostError
 from oda.message.storable import storable_text
 from oda.tools.idempotency import CallKey
@@ -44,12 +44,12 @@ class ToolCall:
     tool: str
     idempotent: bool
     inside_another: bool = False
-    """Whether an agent makes it while it runs as a tool; whoever repeats that one repeats this."""
+    """Whether the call is made by an agent that runs as a tool; repeating that agent repeats it."""
 
 
 @dataclass(frozen=True)
 class CallRecord:
-    """What is known of a call."""
+    """The recorded state of a call."""
 
     tool: str
     status: CallStatus
@@ -57,16 +57,19 @@ class CallRecord:
     runs: int
     """How often it was started."""
     result: str | None = None
-    """JSON of the answer to the model; None while there is none, or when it is not kept."""
+    """The answer to the model as JSON; None if there is none yet, or it is not kept."""
 
     @property
     def ended(self) -> bool:
-        """Whether it has an answer, an error included."""
+        """Whether the call has an answer, including an error."""
         return self.status in ("succeeded", "failed")
 
 
 class ToolLedger(Protocol):
-    """Where calls are recorded. What returns nothing is stored soon, in order, failures logged."""
+    """Records tool calls.
+
+    Methods that return nothing write in the background, in order, and log failures.
+    """
 
     async def begin(self, call: ToolCall) -> CallRecord:
         """Record that a call starts; only a result of status `started` lets it run.
@@ -85,7 +88,7 @@ class ToolLedger(Protocol):
         ...
 
     def fail(self, key: CallKey, answer: str) -> None:
-        """The call has failed; `answer` is JSON of what the model is told."""
+        """Record a failed call; `answer` is the message for the model as JSON."""
         ...
 
     def waiting(self, key: CallKey) -> None:
@@ -97,7 +100,7 @@ class ToolLedger(Protocol):
         ...
 
     def lose(self, key: CallKey) -> None:
-        """Nobody will learn any more what became of the call, unless it has ended."""
+        """Record that the outcome of the call will stay unknown, unless it has ended."""
         ...
 
     async def of_turn(self, turn: str) -> Mapping[str, CallRecord]:
@@ -129,13 +132,19 @@ class SqlToolLedger:
         self._node = node_id
 
     async def begin(self, call: ToolCall) -> CallRecord:
-        async def operation(connection: AsyncConnection) -> CallRecord:
-            if self._node is not None:
-                await _refuse_unless_owned(connection, call.key.turn, self._node)
-            return await _begin(connection, call, self._now())
+        def begin(connection: Connection) -> CallRecord:
+            return _begin(connection, call, self._now())
 
+        def begin_if_owned(connection: Connection) -> CallRecord:
+            if self._node is not None:
+                _refuse_unless_owned(connection, call.key.turn, self._node)
+            return begin(connection)
+
+        journal = self._database.journal
         with self._database.reaching():
-            return await self._database.journal.run(operation)
+            if (writes := writes_of_turn(journal)) is not None:
+                return await writes.run(begin)  # behind the event of the call
+            return await journal.run(begin_if_owned)
 
     def finish(self, key: CallKey, result: str | None) -> None:
         self._end(key, "succeeded", result)
@@ -151,11 +160,11 @@ class SqlToolLedger:
         self._update(started, status="unknown", finished_at=self._now())
 
     def withdraw(self, key: CallKey) -> None:
-        async def undo(connection: AsyncConnection) -> None:
+        def undo(connection: Connection) -> None:
             once = and_(_is(key), tool_calls.c.runs == 1)
-            if (await connection.execute(delete(tool_calls).where(once))).rowcount == 0:
+            if connection.execute(delete(tool_calls).where(once)).rowcount == 0:
                 less = update(tool_calls).where(_is(key), tool_calls.c.status == "started")
-                await connection.execute(less.values(runs=tool_calls.c.runs - 1))
+                connection.execute(less.values(runs=tool_calls.c.runs - 1))
 
         self._database.journal.defer(undo)
 
@@ -163,8 +172,8 @@ class SqlToolLedger:
         of_turn = tool_calls.c.invocation_id == _stored_turn(turn)
         query = select(tool_calls).where(of_turn).order_by(tool_calls.c.started_at)
 
-        async def read(connection: AsyncConnection) -> Mapping[str, CallRecord]:
-            return {row.call_id: _record(row) for row in await connection.execute(query)}
+        def read(connection: Connection) -> Mapping[str, CallRecord]:
+            return {row.call_id: _record(row) for row in connection.execute(query)}
 
         with self._database.reaching():  # in the journal's order: after what has been deferred
             return await self._database.journal.run(read)
@@ -177,8 +186,8 @@ class SqlToolLedger:
             update(tool_calls).where(started).values(status="unknown", finished_at=self._now())
         )
 
-        async def close(connection: AsyncConnection) -> None:
-            await connection.execute(statement)
+        def close(connection: Connection) -> None:
+            connection.execute(statement)
 
         with self._database.reaching():
             await self._database.journal.run(close)
@@ -190,8 +199,8 @@ class SqlToolLedger:
     def _update(self, which: ColumnElement[bool], **values: Any) -> None:
         statement = update(tool_calls).where(which).values(**values)
 
-        async def write(connection: AsyncConnection) -> None:
-            await connection.execute(statement)
+        def write(connection: Connection) -> None:
+            connection.execute(statement)
 
         self._database.journal.defer(write, within_s=_WRITTEN_WITHIN_S)
 
@@ -199,10 +208,10 @@ class SqlToolLedger:
         return datetime.fromtimestamp(self._clock.now(), UTC)
 
 
-async def _refuse_unless_owned(connection: AsyncConnection, turn: str, node: str) -> None:
+def _refuse_unless_owned(connection: Connection, turn: str, node: str) -> None:
     """Turns of embedded programs have no record, and so no owner."""
     query = select(turns.c.owner).where(turns.c.turn_id == turn).with_for_update(read=True)
-    found = (await connection.execute(query)).one_or_none()
+    found = connection.execute(query).one_or_none()
     if found is not None and found.owner != node:
         raise OwnershipLostError(f"The turn {turn!r} runs elsewhere.")
 
@@ -221,7 +230,7 @@ def _is(key: CallKey) -> ColumnElement[bool]:
     )
 
 
-async def _begin(connection: AsyncConnection, call: ToolCall, now: datetime) -> CallRecord:
+def _begin(connection: Connection, call: ToolCall, now: datetime) -> CallRecord:
     """One statement: insert, or count one more run where that is allowed."""
     app, user_id, session_id = call.session
     insert = _insert(connection)(tool_calls).values(
@@ -248,12 +257,12 @@ async def _begin(connection: AsyncConnection, call: ToolCall, now: datetime) -> 
         },
         where=_may_run_again(call),
     ).returning(tool_calls)
-    row = (await connection.execute(statement)).one_or_none()
+    row = connection.execute(statement).one_or_none()
     if row is None:
-        row = (await connection.execute(select(tool_calls).where(_is(call.key)))).one()
+        row = (connection.execute(select(tool_calls).where(_is(call.key)))).one()
         if row.status == "started":
             lost = update(tool_calls).where(_is(call.key))
-            await connection.execute(lost.values(status="unknown", finished_at=now))
+            connection.execute(lost.values(status="unknown", finished_at=now))
             return CallRecord(row.tool, "unknown", row.idempotent, row.runs)
     return _record(row)
 
@@ -268,7 +277,7 @@ def _may_run_again(call: ToolCall) -> ColumnElement[bool]:
     )
 
 
-def _insert(connection: AsyncConnection) -> Any:
+def _insert(connection: Connection) -> Any:
     """`INSERT` with `ON CONFLICT`, which each dialect has for itself."""
     dialects: dict[str, Any] = {"postgresql": postgresql.insert, "sqlite": sqlite.insert}
     return dialects[connection.dialect.name]

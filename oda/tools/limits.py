@@ -1,4 +1,4 @@
-"""What a tool call may take."""
+"""Limits of a tool call."""
 
 from dataclasses import dataclass
 

@@ -6,8 +6,9 @@ The MCP library takes 0.6 s to import, so that is done when the first agent has 
 import asyncio
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Literal, Self
@@ -18,18 +19,21 @@ from google.adk.tools.base_toolset import BaseToolset
 from oda.config import AnyMcpServerRecord, ConfigurationFiles, default_directory
 from oda.errors import ConfigurationError, UnavailableError
 from oda.loop import LoopDefault
+from oda.settings import Settings
 
 if TYPE_CHECKING:
     from oda.tools.mcp_connection import Connection
+    from oda.tools.mcp_pins import McpPins, ToolChange
     from oda.tools.mcp_toolset import Connect, SessionKey
 
 
 @dataclass(frozen=True)
 class McpStatus:
-    """What a look at one server found."""
+    """The state of one server, as found by a check."""
 
     server: str
-    state: Literal["ready", "unavailable", "disabled"]
+    state: Literal["ready", "changed", "unavailable", "disabled"]
+    """`changed`: tools are withheld because their descriptions have changed."""
     tools: tuple[str, ...] = ()
     """Names as agents see them."""
     detail: str | None = None
@@ -48,12 +52,22 @@ class McpConnections:
         records: Mapping[str, AnyMcpServerRecord],
         *,
         environ: Mapping[str, str],
+        pins: Path | None = None,
         clock: Callable[[], float] = time.monotonic,
         max_live: int = 64,
     ) -> None:
-        """`max_live` bounds the number of processes and remote sessions at a time."""
+        """Create the connections without opening them.
+
+        Args:
+            records: The servers by name.
+            environ: Values of the variables that records refer to.
+            pins: File with the approved tool descriptions; without it, tools are offered unchecked.
+            clock: Monotonic time in seconds.
+            max_live: Maximum number of processes and remote sessions at a time.
+        """
         self._records = records
         self._environ = environ
+        self._pins_path = pins
         self._clock = clock
         self._max_live = max_live
         self._connections: dict[tuple[str, SessionKey | None], Connection] = {}
@@ -122,13 +136,16 @@ class McpConnections:
             connection = self.connection(server, own_key)
             if connection is None:
                 return McpStatus(server, "disabled")
-            tools = await connection.tools(fresh=True)
+            reviewed = await connection.reviewed(await connection.tools(fresh=True))
         except (UnavailableError, ConfigurationError) as error:
             return McpStatus(server, "unavailable", detail=str(error))
         finally:
             await self.release(own_key)
         from oda.tools.mcp_toolset import supervised_tools
 
+        if fault := reviewed.fault(server):
+            return McpStatus(server, "changed", detail=str(fault))
+        tools = reviewed.offered
         missing = sorted(set(record.tool_filter or ()) - {tool.name for tool in tools})
         return McpStatus(
             server,
@@ -136,6 +153,37 @@ class McpConnections:
             tools=tuple(tool.name for tool in supervised_tools(tools, connection)),
             detail=f"tool_filter: it has no {', '.join(missing)}" if missing else None,
         )
+
+    async def changes(self, server: str) -> "Sequence[ToolChange]":
+        """Query a server's current tool descriptions; return the changes that need approval.
+
+        Raises:
+            ConfigurationError: there is no such server.
+            UnavailableError: the server does not answer.
+        """
+        own_key = ("", "", f"check-{uuid4().hex}")
+        try:
+            connection = self.connection(server, own_key)
+            if connection is None:
+                return ()
+            return (await connection.reviewed(await connection.tools(fresh=True))).changed
+        finally:
+            await self.release(own_key)
+
+    async def approve(self, server: str, changes: "Iterable[ToolChange]") -> None:
+        """Approve changed tool descriptions: tools described in this way are offered from now on.
+
+        Raises:
+            ConfigurationError: the approval cannot be stored.
+        """
+        if self._pins is not None:
+            await self._pins.approve(server, changes)
+
+    @cached_property
+    def _pins(self) -> "McpPins | None":
+        from oda.tools.mcp_pins import McpPins
+
+        return McpPins(self._pins_path) if self._pins_path else None
 
     async def aclose(self) -> None:
         """Close every connection, and return when no process is left; final."""
@@ -158,7 +206,12 @@ class McpConnections:
         from oda.tools.mcp_connection import Connection
 
         return Connection(
-            server, record, environ=self._environ, clock=self._clock, admit=self._make_room
+            server,
+            record,
+            environ=self._environ,
+            clock=self._clock,
+            admit=self._make_room,
+            pins=self._pins,
         )
 
     def _make_room(self) -> None:
@@ -181,7 +234,7 @@ async def _close_all(connections: "Iterable[Connection]") -> None:
 
 
 class _FromFiles:
-    """Connections for agents that run without `oda`'s server: nobody opens or closes them.
+    """Connections for agents that run without `oda`'s server, which nobody opens or closes.
 
     They end with the event loop, which cancels their owner tasks when it is shut down.
     """
@@ -189,7 +242,9 @@ class _FromFiles:
     def __init__(self, directory: Path) -> None:
         self._files = ConfigurationFiles(directory)
         self._configuration = self._files.current()
-        self._connections = McpConnections(self._configuration.mcp_servers, environ=os.environ)
+        self._connections = McpConnections(
+            self._configuration.mcp_servers, environ=os.environ, pins=Settings.load().mcp_pins_path
+        )
 
     def current(self) -> McpConnections:
         """The connections, after taking up changes in the files."""
@@ -201,7 +256,7 @@ class _FromFiles:
 
 
 default_connections: LoopDefault[McpConnections] = LoopDefault()
-"""What every `mcp_toolset` uses in an event loop; set by the composition root."""
+"""The connections used by `mcp_toolset` in an event loop; set by the composition root."""
 
 _from_files: dict[tuple[asyncio.AbstractEventLoop, Path], _FromFiles] = {}
 

@@ -18,6 +18,7 @@ from oda.config import AnyMcpServerRecord
 from oda.errors import UnavailableError
 from oda.tools.mcp_link import Link
 from oda.tools.mcp_parameters import connection_params
+from oda.tools.mcp_pins import McpPins, Reviewed
 
 T = TypeVar("T")
 
@@ -45,8 +46,10 @@ class Connection(MCPSessionManager):
         environ: Mapping[str, str],
         clock: Callable[[], float],
         admit: Callable[[], None],
+        pins: McpPins | None = None,
     ) -> None:
-        """`admit` is asked before the connection is opened and raises when it must not be.
+        """`admit` is called before the connection is opened, and raises to prevent it. Without
+        `pins`, tools are offered without review of their descriptions.
 
         Raises:
             ConfigurationError: when a variable that the record refers to is not set.
@@ -59,13 +62,14 @@ class Connection(MCPSessionManager):
         """As the server listed them last, perhaps in an earlier life."""
         self._clock = clock
         self._admit = admit
+        self._pins = pins if record.pinned else None
         self._link: Link | None = None
         self._requests = 0
         self._retired: str | None = None
 
     @property
     def live(self) -> bool:
-        """Whether there is a process, or a session on a server."""
+        """Whether a process, or a session on a server, exists."""
         return self._link is not None and not self._link.ended
 
     @property
@@ -98,6 +102,14 @@ class Connection(MCPSessionManager):
             link.tools, link.listed_at = tools, self._clock()
             self.known_tools = tools
         return link.tools
+
+    async def reviewed(self, tools: Sequence[Tool]) -> Reviewed:
+        """Separate the tools of the server from those with unapproved changes.
+
+        Raises:
+            ConfigurationError: the approved descriptions cannot be read.
+        """
+        return Reviewed(tools) if not self._pins else await self._pins.review(self.server, tools)
 
     async def request(self, send: Callable[[ClientSession], Awaitable[T]], *, limit_s: float) -> T:
         """Await `send`, which makes requests on the session, for at most `limit_s`.
@@ -180,7 +192,7 @@ class Connection(MCPSessionManager):
         return link, session
 
     def _current_link(self) -> Link:
-        """The link that is open or being opened; a new one when there is none."""
+        """Return the link that is open or being opened; create one if there is none."""
         if self._retired:
             raise self._unavailable(self._retired)
         link = self._link
@@ -204,7 +216,7 @@ class Connection(MCPSessionManager):
         return self._link
 
     def _lost(self, link: Link) -> bool:
-        """Whether the transport has seen the end; asks a method that is private to ADK."""
+        """Return whether the transport has ended; uses a private method of ADK."""
         return link.session is not None and self._is_session_disconnected(link.session)
 
     def _unavailable(self, reason: str) -> UnavailableError:
@@ -221,7 +233,7 @@ async def _all_tools(session: ClientSession) -> Sequence[Tool]:
 
 
 def _stderr() -> TextIO:
-    """Where child processes write their messages: a stream with a file behind it."""
+    """Return the stream for messages of child processes, which must have a file descriptor."""
     try:
         sys.stderr.fileno()
     except (AttributeError, OSError, ValueError):

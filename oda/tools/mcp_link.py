@@ -43,7 +43,7 @@ class Link:
         self.failures = failures_before
         self.failed_at = 0.0
         self.tools: Sequence[Tool] | None = None
-        """What the server offers; unset until it has been asked, and when that has changed."""
+        """The tools of the server; None before they are listed, and after they have changed."""
         self.listed_at = 0.0
         self._server = server
         self._make_client = make_client
@@ -57,7 +57,7 @@ class Link:
 
     @property
     def ended(self) -> bool:
-        """Whether it is closed, or about to."""
+        """Whether the link is closed or closing."""
         return self._ending or self.failure is not None or self._owner.done()
 
     async def settled(self) -> ClientSession | None:
@@ -69,7 +69,7 @@ class Link:
         return self.session
 
     def doubt(self) -> None:
-        """Have the server asked for a sign of life, and the link ended if there is none."""
+        """Request a sign of life from the server; end the link if there is none."""
         if not self.ended:
             self._settled.clear()
             self._attention.set()
@@ -83,7 +83,7 @@ class Link:
                 self._owner.cancel()
 
     async def closed(self) -> None:
-        """Wait until a link that was told to end has done so; cut it off if it takes too long."""
+        """Wait until a closing link has ended; abort it if that takes too long."""
         for _ in range(2):
             await asyncio.wait({self._owner}, timeout=WIND_DOWN_S)
             if not self._owner.done():
@@ -146,13 +146,13 @@ class Link:
             self._settled.set()
 
     async def _hear(self, message: object) -> None:
-        """What the server says unasked."""
+        """Handle an unsolicited message of the server."""
         if isinstance(message, ToolListChangedNotification):
             self.tools = None
 
 
 async def _answers_ping(session: ClientSession) -> bool:
-    """Whether the server is there and, over HTTP, still knows the session."""
+    """Return whether the server answers and, over HTTP, still knows the session."""
     try:
         async with asyncio.timeout(PONG_S):
             await session.send_ping()

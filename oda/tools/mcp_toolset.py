@@ -29,12 +29,13 @@ SessionKey: TypeAlias = tuple[str, str, str]
 
 
 Connect: TypeAlias = Callable[[SessionKey | None], Connection | None]
-"""Gives the connection for a session, or None for a server that is switched off; may raise
-`ConfigurationError` and `UnavailableError`."""
+"""Returns the connection for a session, or None for a disabled server; may raise
+`ConfigurationError` and `UnavailableError`.
+"""
 
 
 class SupervisedTool(McpTool):
-    """An MCP tool whose connection is looked after and whose failures are answers."""
+    """An MCP tool with a supervised connection, whose failures are returned as answers."""
 
     def __init__(self, tool: Tool, connection: Connection) -> None:
         record = connection.record
@@ -69,7 +70,7 @@ _UNKNOWN = "; it is not known whether the call had its effect, so do not just re
 
 
 class UnavailableTool(BaseTool):
-    """Stands in for the tools of a server that has never been listed."""
+    """Placeholder for the tools of a server that could not be listed yet."""
 
     only_explains = True
     """No policy need allow it."""
@@ -112,13 +113,25 @@ class SupervisedToolset(BaseToolset):
             connection = self._connect(self._key(readonly_context))
             if connection is None:
                 return []
-            return supervised_tools(await connection.tools(), connection)
+            return await self._approved(await connection.tools(), connection)
         except (UnavailableError, ConfigurationError) as error:
             log.info("mcp_tools_unavailable", server=self._server, reason=str(error))
             if connection is not None and connection.known_tools is not None:
-                return supervised_tools(connection.known_tools, connection)
+                return await self._approved(connection.known_tools, connection)
             name = connection.record.prefix if connection is not None else None
             return [UnavailableTool(name or self._server, error)]
+
+    async def _approved(self, tools: Sequence[Tool], connection: Connection) -> list[BaseTool]:
+        """Return the approved tools, and a placeholder that reports the others."""
+        name = connection.record.prefix or self._server
+        try:
+            reviewed = await connection.reviewed(tools)
+        except ConfigurationError as error:
+            log.error("mcp_pins_unreadable", server=self._server, reason=str(error))
+            return [UnavailableTool(name, error)]
+        offered = supervised_tools(reviewed.offered, connection)
+        fault = reviewed.fault(self._server)
+        return [*offered, UnavailableTool(name, fault)] if fault else offered
 
     async def close(self) -> None:
         """Do nothing: ADK closes toolsets with each runner, and others may use the connection."""
@@ -145,7 +158,7 @@ def supervised_tools(tools: Sequence[Tool], connection: Connection) -> list[Base
 
 
 def is_idempotent(tool: Tool, record: McpServerRecord) -> bool:
-    """Whether a call may be repeated: the server says so, or the record does."""
+    """Return whether a call may be repeated, according to the server or the record."""
     hints = tool.annotations
     declared = hints is not None and (hints.idempotent_hint or hints.read_only_hint)
     return bool(declared) or tool.name in record.idempotent

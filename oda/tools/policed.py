@@ -1,14 +1,14 @@
-"""An agent's tools under its policy: what is barred is not shown, and a call of it is refused.
+"""Applies an agent's policy to its tools: barred tools are hidden, and calls of them refused.
 
-A tool that a model is not shown does not exist for ADK; a call of it reaches the callbacks under
-the name that the model gave. There it is answered and written down, as is a call of a tool that
-nobody has. The tools that ADK adds by itself, such as `transfer_to_agent`, are none of ours.
+For ADK a hidden tool does not exist: a call of it reaches the callbacks with the name that the
+model gave. There it is answered and recorded, like calls of nonexistent tools. Tools that ADK adds
+itself, such as `transfer_to_agent`, are exempt.
 """
 
 from collections.abc import Callable, Iterable, Iterator
 from copy import copy
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import asdict, dataclass, field
+from typing import Any, Protocol
 
 from google.adk.agents.llm_agent import ToolUnion
 from google.adk.agents.readonly_context import ReadonlyContext
@@ -22,6 +22,7 @@ from google.adk.tools.tool_context import ToolContext
 from oda.errors import ConfigurationError, ToolRefusedError
 from oda.loop import LoopDefault
 from oda.telemetry import get_logger
+from oda.tools.addresses import Addresses, is_nested
 from oda.tools.capability import tool_name
 from oda.tools.idempotency import call_key
 from oda.tools.policy import Decision, EntryMode, ToolPolicy
@@ -29,6 +30,7 @@ from oda.tools.policy import Decision, EntryMode, ToolPolicy
 log = get_logger(__name__)
 
 _LONGEST_NAME = 128
+_LONGEST_ADDRESS = 300
 
 
 @dataclass(frozen=True)
@@ -46,10 +48,16 @@ class ToolRefusal:
     mode: EntryMode
 
 
+class Check(Protocol):
+    """Decides whether a call must be confirmed."""
+
+    async def __call__(self, args: dict[str, Any], tool_context: ToolContext) -> bool: ...
+
+
 RefusalSink = Callable[[ToolRefusal], object]
 
 default_refusal_sink: LoopDefault[RefusalSink] = LoopDefault()
-"""Where refusals go besides the log; set by the composition root."""
+"""Receives refusals in addition to the log; set by the composition root."""
 
 
 @dataclass(frozen=True)
@@ -58,12 +66,14 @@ class PolicedTools:
 
     policy: ToolPolicy
     mode: EntryMode
+    addresses: Addresses = field(default_factory=Addresses)
 
     def of(self, tools: Iterable[ToolUnion]) -> Iterator[ToolUnion]:
-        """What of the tools an agent gets; toolsets are looked through whenever they are listed.
+        """Yield the tools that an agent gets; toolsets are filtered whenever they are listed.
 
         Raises:
-            ConfigurationError: a person is to approve what ADK does not let be approved.
+            ConfigurationError: the policy requires approval of a tool for which ADK does not
+                support it.
         """
         for tool in tools:
             if isinstance(tool, BaseToolset):
@@ -72,7 +82,7 @@ class PolicedTools:
                 yield permitted
 
     def of_toolset(self, tools: Iterable[BaseTool]) -> list[BaseTool]:
-        """What of a toolset's tools an agent gets, and what only says that the others are away."""
+        """Return the tools of a toolset for an agent, and the placeholder of unavailable ones."""
         permitted = (
             tool if getattr(tool, "only_explains", False) else self._under(tool) for tool in tools
         )
@@ -96,9 +106,12 @@ class PolicedTools:
             case "barred":
                 return None
             case "confirm":
-                return _confirmed(tool)
+                self.addresses.learn(tool)
+                return _confirmed(tool, _always)
             case "allowed":
-                return tool
+                if not self.addresses.learn(tool) or self.mode == "automated":
+                    return tool
+                return _confirmed(tool, _UnlessKnown(self.addresses, tool))
 
     def _decide(self, name: str) -> Decision:
         return self.policy.decide(name, self.mode)
@@ -106,9 +119,26 @@ class PolicedTools:
     async def refuse(
         self, tool: BaseTool, args: dict[str, Any], tool_context: ToolContext
     ) -> dict[str, Any] | None:
-        """The answer to a call of a tool that the agent does not have; a `before_tool_callback`."""
+        """Return the answer to a refused call; a `before_tool_callback`.
+
+        A call is refused if the agent does not have the tool, or if it reaches an address that
+        needs approval while nobody can be asked.
+        """
+        message = (
+            f"You may not call the tool {tool.name[:_LONGEST_NAME]!r} in this run. Do not try "
+            "again: go on with the tools that you have, or say what you could not do."
+        )
         if type(tool) is not BaseTool:  # ADK's stand-in for a tool that does not exist
-            return None
+            if self.mode == "interactive" and not is_nested(tool_context):
+                return None
+            address = self.addresses.unknown(tool.name, args, tool_context)
+            if address is None:
+                return None
+            message = (
+                f"{address[:_LONGEST_ADDRESS]!r} is not reached: strangers' text has been read, "
+                "and neither the user nor a search has given exactly this address. Use one that a "
+                "search has found, or say what you could not do."
+            )
         session = tool_context.session
         refusal = ToolRefusal(
             tool=tool.name[:_LONGEST_NAME],
@@ -123,15 +153,11 @@ class PolicedTools:
         log.warning("tool_call_refused", **asdict(refusal))
         if (sink := default_refusal_sink.get()) is not None:
             sink(refusal)
-        message = (
-            f"You may not call the tool {refusal.tool!r} in this run. Do not try again: go on "
-            "with the tools that you have, or say what you could not do."
-        )
         return {"error": {"code": ToolRefusedError.code, "message": message}, "status": "refused"}
 
 
 class PolicedToolset(BaseToolset):
-    """A toolset of which an agent sees what its policy lets through."""
+    """A toolset that lists only the tools allowed by the policy."""
 
     def __init__(self, toolset: BaseToolset, policed: PolicedTools) -> None:
         super().__init__()
@@ -155,11 +181,26 @@ class PolicedToolset(BaseToolset):
         await self._toolset.close()
 
 
-def _confirmed(tool: BaseTool) -> BaseTool:
-    """A copy of the tool, before each call of which ADK asks a person."""
+def _confirmed(tool: BaseTool, check: Check) -> BaseTool:
+    """Return a copy of the tool that requires confirmation if the check says so."""
     tool = copy(tool)
-    tool.check_require_confirmation = _always  # type: ignore[method-assign]
+    tool.check_require_confirmation = check  # type: ignore[method-assign]
     return tool
+
+
+@dataclass(frozen=True)
+class _UnlessKnown:
+    """Requires confirmation if the tool does, or for an address of unknown origin."""
+
+    addresses: Addresses
+    tool: BaseTool
+
+    async def __call__(self, args: dict[str, Any], tool_context: ToolContext) -> bool:
+        if await self.tool.check_require_confirmation(args, tool_context) is True:
+            return True
+        if is_nested(tool_context):  # no confirmation is possible there: `refuse` has answered
+            return False
+        return self.addresses.unknown(self.tool.name, args, tool_context) is not None
 
 
 async def _always(args: dict[str, Any], tool_context: ToolContext) -> bool:

@@ -1,4 +1,4 @@
-"""Which tools an agent may use. A pure decision; what nothing allows is barred."""
+"""Tool policy of an agent. A pure decision; tools that are not allowed are barred."""
 
 from collections.abc import Iterable
 from fnmatch import fnmatchcase
@@ -16,10 +16,10 @@ class ToolPolicy(ToolPolicyRecord):
     """Lists of the names of tools, or of patterns such as `read_*`; upper and lower case differ."""
 
     def decide(self, tool: str, mode: EntryMode) -> Decision:
-        """What becomes of a call of `tool` in a run that began so.
+        """Decide about a call of `tool` in a run with this entry mode.
 
-        `confirm`: a person must approve it first. A tool that is only named in
-        `require_confirmation` is barred, as any that nothing allows.
+        `confirm`: a person must approve it first. A tool that is only listed in
+        `require_confirmation` is barred, like any tool that is not allowed.
         """
         if not _names(self._allowed(mode), tool):
             return "barred"

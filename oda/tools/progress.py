@@ -1,4 +1,4 @@
-"""How what is at work tells of it: to whoever reads the turn, as it comes."""
+"""Progress reports of running tools to the reader of the turn."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -19,7 +19,7 @@ _tell: ContextVar[Tell | None] = ContextVar("oda_tell", default=None)
 
 @contextmanager
 def telling(tell: Tell) -> Iterator[None]:
-    """Have what is told inside of this block go to `tell`."""
+    """Send reports made inside this block to `tell`."""
     token = _tell.set(tell)
     try:
         yield
@@ -28,13 +28,13 @@ def telling(tell: Tell) -> Iterator[None]:
 
 
 def tell(event: Event) -> None:
-    """Pass an event on to whoever reads the turn; outside of a turn nobody does."""
+    """Pass an event to the reader of the turn; without effect outside of a turn."""
     if (to := _tell.get()) is not None:
         to(event)
 
 
 def tell_output(context: ToolContext, text: str, *, stream: str = "stdout") -> None:
-    """Tell what a tool call prints, as it comes; secrets are masked within each piece."""
+    """Report the output of a tool call as it arrives; secrets are masked within each piece."""
     said: dict[str, Any] = {
         "call_id": context.function_call_id,
         "stream": stream,

@@ -48,11 +48,11 @@ class CallRecorder:
     ledger: ToolLedger | None = None
     limits: ToolLimits = field(default_factory=ToolLimits)
     cut_off: Callable[[Exception], None] | None = None
-    """Ends the attempt when a call takes too long; ADK gives no way to end the call alone."""
+    """Ends the attempt when a call times out; ADK offers no way to end only the call."""
     interrupted: Callable[[], bool] = lambda: False
-    """Whether the turn has been cancelled."""
+    """Returns whether the turn has been cancelled."""
     failure: Exception | None = None
-    """Why a call could not be recorded: the attempt fails with it, whatever ADK makes of it."""
+    """Why a call could not be recorded; it fails the attempt even if ADK swallows the error."""
     _deadlines: dict[CallKey, asyncio.TimerHandle] = field(default_factory=dict)
     _overdue: dict[CallKey, Exception] = field(default_factory=dict)
     _running: dict[CallKey, str | None] = field(default_factory=dict)
@@ -68,7 +68,7 @@ class CallRecorder:
         key = enter_call(tool_context)
         self._limit_time(key, tool)
         if self.ledger is None or only_steers(tool) or type(tool) is BaseTool:
-            return None  # the last is ADK's stand-in for a tool that does not exist
+            return None  # `BaseTool` is ADK's stand-in for a tool that does not exist
         call = ToolCall(
             key=key,
             session=self.session,
@@ -93,7 +93,10 @@ class CallRecorder:
         return told_of(record)
 
     def failed(self, key: CallKey, answer: Answer) -> None:
-        """The tool has raised; the model is told `answer`, unless something else answers."""
+        """Record a raised error.
+
+        `answer` is the message for the model, unless something replaces it.
+        """
         self.ended(key)
         if self.ledger is not None and key in self._running:
             text = self._running[key] = self._told(answer)
@@ -151,7 +154,7 @@ class CallRecorder:
 
 
 def told_of(record: CallRecord) -> Answer:
-    """What the model is told of a call that is not made."""
+    """Return the message for the model about a call that is not made."""
     if not record.ended:
         return OUTCOME_UNKNOWN
     answer = json.loads(record.result) if record.result is not None else None
@@ -190,7 +193,10 @@ def _waits(tool: BaseTool, context: ToolContext, result: Any) -> bool:
 
 
 def _may_be_replaced(context: ToolContext) -> bool:
-    """Whether callbacks of the agent see the result first; what they hide must not be kept."""
+    """Return whether callbacks of the agent may replace the result.
+
+    What they hide must not be kept.
+    """
     agent = context.get_invocation_context().agent
     return isinstance(agent, LlmAgent) and bool(agent.canonical_after_tool_callbacks)
 

@@ -1,9 +1,9 @@
-"""What a tool says is data: bounded, without secrets, and without characters that nobody sees.
+"""Sanitizes tool results: bounded, without secrets, and without invisible characters.
 
-Control characters, except line breaks and tabs, and invisible format characters are taken out:
-those that change the direction of text, have no width, or spell a hidden text (tags, runs of
-variation selectors). What ordinary writing needs stays: one variation selector after a character,
-and one joiner (U+200C, U+200D) between two characters outside ASCII, as in emoji, Persian or Hindi.
+Control characters, except line breaks and tabs, and invisible format characters are removed: those
+that change the direction of text, have no width, or spell a hidden text (tags, runs of variation
+selectors). Characters of ordinary writing stay: one variation selector after a character, and one
+joiner (U+200C, U+200D) between two characters outside ASCII, as in emoji, Persian or Hindi.
 """
 
 import re
@@ -13,7 +13,7 @@ from typing import Any
 CUT = "… [cut off]"
 _ROOM_FOR_NOTE = 300
 _PER_VALUE = 2
-"""What a value counts besides its characters: the punctuation around it."""
+"""Characters counted for each value in addition to its text: the punctuation around it."""
 
 _UNSEEN = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f"

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 
 from oda.turn.live import LiveTurn
-from oda.turn.log import Entry
+from oda.turn.log import Entry, Preview, TurnLog
 from oda.turn.reader import TurnReader
 
 HEARTBEAT_S = 15.0
@@ -16,43 +16,53 @@ class Follower:
     """Yields what is stored of a turn after a position, then what comes, at the reader's pace.
 
     It ends when the turn is final, with its `done`, or when it waits for a person.
+
+    Args:
+        previews: Whether previews are wanted; they are there on the node where the turn runs.
     """
 
     def __init__(
-        self, turn_id: str, after: int, store: TurnReader, live: Callable[[str], LiveTurn | None]
+        self,
+        turn_id: str,
+        after: int,
+        store: TurnReader,
+        live: Callable[[str], LiveTurn | None],
+        *,
+        previews: bool = False,
     ) -> None:
         self.turn_id = turn_id
         self.position = after
         """Number of the last entry that was read."""
+        self._previews = previews
+        self._seen: tuple[TurnLog, int] | None = None
+        """How many previews were read of which log."""
         self.ended = False
         self._store = store
         self._live = live
 
-    async def read(self, within_s: float = HEARTBEAT_S) -> Sequence[Entry]:
-        """The next entries; none when none has come within that time, or when it has ended."""
+    async def read(self, within_s: float = HEARTBEAT_S) -> Sequence[Entry | Preview]:
+        """Return what is next; nothing when nothing has come in that time, or it has ended."""
         try:
             async with asyncio.timeout(within_s):
                 while not self.ended:
-                    if entries := await self._next():
-                        self.position = entries[-1].number
-                        return entries
+                    if items := await self._next():
+                        return items
         except TimeoutError:
             pass
         return ()
 
-    async def __aiter__(self) -> AsyncIterator[Entry]:
+    async def __aiter__(self) -> AsyncIterator[Entry | Preview]:
         while not self.ended:
-            for entry in await self.read():
-                yield entry
+            for item in await self.read():
+                yield item
 
-    async def _next(self) -> Sequence[Entry]:
+    async def _next(self) -> Sequence[Entry | Preview]:
         live = self._live(self.turn_id)
         if live is not None and live.log.base <= self.position and not live.log.abandoned:
-            await live.log.changed(self.position)
-            self.ended = live.log.ended
-            return live.log.read(self.position)
+            return await self._next_of(live.log)
         entries = await self._store.entries(self.turn_id, self.position, limit=_PAGE)
         if entries:
+            self.position = entries[-1].number
             self.ended = entries[-1].kind == "done"
             return entries
         if live is None or live.log.abandoned:
@@ -61,3 +71,15 @@ class Follower:
             if not self.ended:
                 await asyncio.sleep(_POLL_S)
         return ()
+
+    async def _next_of(self, log: TurnLog) -> Sequence[Entry | Preview]:
+        seen = self._seen[1] if self._seen and self._seen[0] is log else None
+        await log.changed(self.position, (seen or 0) if self._previews else None)
+        self.ended = log.ended
+        entries = log.read(self.position)
+        if entries:
+            self.position = entries[-1].number
+        if not self._previews:
+            return entries
+        self._seen = (log, log.previewed)
+        return [*entries, *log.previews(seen)]

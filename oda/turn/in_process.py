@@ -1,21 +1,27 @@
 """The engine that runs turns in this process, each in a task that no client's connection owns."""
 
+import asyncio
 import uuid
 from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 from google.genai.types import Content
 
-from oda.agent.limits import TurnLimits
+from oda.agent.day_budget import DayBudgets
+from oda.agent.outcome import OpenQuestion
 from oda.clock import Clock, utc
 from oda.database.database import Database
-from oda.errors import ConflictError, OverloadedError
+from oda.database.journal import REQUEST_S
+from oda.errors import ConflictError, OverloadedError, UnavailableError
 from oda.session.answers import Answer, answer_content, answered_by
 from oda.session.lane import Place
 from oda.session.manager import OdaSessionManager
 from oda.session.oda_session import OdaSession
-from oda.settings import DaySettings, Settings
-from oda.turn.budget import GRANT, Allowance, allowance
+from oda.session.user_storage import UserStorage
+from oda.settings import Settings
+from oda.telemetry import get_logger
+from oda.turn.budget import GRANT, allowance
 from oda.turn.follow import Follower
 from oda.turn.log import Entry
 from oda.turn.node import Node
@@ -26,6 +32,8 @@ from oda.turn.run import TurnRun, started
 from oda.turn.runs import Runs
 from oda.turn.store import Accepted, TurnStore
 from oda.turn.submission import Submission, TurnInput
+
+log = get_logger(__name__)
 
 _CANCEL_AGAIN_S = 1.0
 _RETRY_AFTER_S = 2.0
@@ -39,7 +47,9 @@ class InProcessEngine:
 
     Args:
         database: Holds the turns.
+        days: What users may use.
         sessions: Of this node.
+        storage: What users may keep.
         settings: Lease, grace, retention.
         clock: For the times in the records.
         node_id: Of this process among those that share the database.
@@ -49,21 +59,27 @@ class InProcessEngine:
     def __init__(
         self,
         database: Database,
+        days: DayBudgets,
         sessions: OdaSessionManager,
+        storage: UserStorage,
         settings: Settings,
         clock: Clock,
         *,
         node_id: str,
         trace_id: Callable[[], str],
     ) -> None:
-        self._store = TurnStore(database, node_id, clock)
-        self._runs = Runs(database, self._store, sessions, settings, clock)
+        self._store = TurnStore(database, node_id, clock, storage)
+        self._runs = Runs(database, self._store, days, sessions, settings, clock)
         self._node = Node(self._runs)
+        self._days = days
         self._sessions = sessions
         self._settings = settings
         self._clock = clock
         self._trace_id = trace_id
         self._closing = False
+        self._accepting: set[asyncio.Task[Accepted]] = set()
+        self._refused: set[str] = set()
+        """Turns whose client was told that they are not accepted, before that was known."""
 
     def observe(self, observer: TurnObserver) -> None:
         """Tell `observer` from now on what becomes of the turns that run here."""
@@ -80,6 +96,8 @@ class InProcessEngine:
     async def close(self) -> None:
         """Let turns run to their end for a while, then leave the rest to the next start."""
         self._closing = True
+        if self._accepting:
+            await asyncio.wait(self._accepting, timeout=self._settings.turn.grace_s)
         await self._node.close()
 
     # --- for clients
@@ -91,6 +109,7 @@ class InProcessEngine:
             AgentNotFoundError, AgentLoadError: there is no such agent, or it is broken.
             SessionBusyError, OverloadedError: the session does not take it now.
             IdempotencyConflictError: its key stands for another body.
+            StorageQuotaError: its user has no room for it.
         """
         self._refuse_if_closing()
         if submission.key is not None:
@@ -100,28 +119,57 @@ class InProcessEngine:
         await self._node.register()
         session.agent(submission.agent)
         self._refuse_too_many(session.user_id, submission.turns_at_once)
-        allowed = await self._allowance(session.user_id, submission.limits)
-        given = submission.input.model_copy(update={"limits": allowed.limits})
+        limits = submission.limits or self._sessions.agents.limits()
+        allowed = await allowance(limits, self._days, session.user_id)
+        given = submission.input.model_copy(
+            update={"limits": allowed.limits, "is_drawn": self._days.limited}
+        )
         queued = self._new_turn(session, submission)
+        accepting = asyncio.create_task(
+            self._accept(session, submission, queued, given, allowed.question)
+        )
+        self._accepting.add(accepting)
+        accepting.add_done_callback(self._forget_accepting)
+        await asyncio.wait({accepting}, timeout=REQUEST_S)
+        if not accepting.done():
+            self._refused.add(queued.turn_id)
+            raise UnavailableError("The database has not taken the message in time; try again.")
+        return accepting.result()
+
+    async def _accept(
+        self,
+        session: OdaSession,
+        submission: Submission,
+        queued: Turn,
+        given: TurnInput,
+        question: OpenQuestion | None,
+    ) -> Accepted:
+        """Store a turn and start it, or take it back when it was refused meanwhile."""
         place = session.reserve(submission.on_busy)
-        running = started(queued) if place.first and not allowed.question else None
+        running = started(queued) if place.first and not question else None
         with self._runs.arriving(queued.turn_id), self._started_or_given_up(place) as start:
-            accepted = await self._store.accept(
-                queued,
-                given,
-                interrupts=submission.on_busy == "interrupt",
-                only_if_idle=submission.on_busy == "reject",
-                start=running,
-                key=submission.key,
-            )
-            if not accepted.replayed:
+            try:
+                accepted = await self._store.accept(
+                    queued,
+                    given,
+                    interrupts=submission.on_busy == "interrupt",
+                    only_if_idle=submission.on_busy == "reject",
+                    start=running,
+                    key=submission.key,
+                )
+            finally:
+                refused = queued.turn_id in self._refused
+                self._refused.discard(queued.turn_id)
+            if refused:
+                await self._store.withdraw(queued, given)
+            elif not accepted.replayed:
                 claimed = accepted.turn.status == "running"
                 run = self._runs.make(
                     session,
                     accepted.turn,
                     given,
                     claimed=claimed,
-                    first_question=allowed.question,
+                    first_question=question,
                 )
                 run.live.publish(*([queued, accepted.turn] if claimed else [queued]))
                 start(run, queued)
@@ -141,6 +189,7 @@ class InProcessEngine:
             TurnNotFoundError: as `get`.
             ConflictError: the turn does not wait, or not for this.
             OverloadedError: the session does not take it now.
+            StorageQuotaError: the user has no room for the answer.
         """
         self._refuse_if_closing()
         stored = await self._store.stored(turn_id, user_id)
@@ -160,7 +209,7 @@ class InProcessEngine:
         if not answered or not answered <= {item["id"] for item in turn.pending_input}:
             raise ConflictError("The message does not answer what the turn asks.")
         given = stored.input.model_copy(update={"message": message, "state_delta": None})
-        return await self._requeue(stored, given, answered, begun=False)
+        return await self._requeue(stored, given, answered, begun=False, size=given.size)
 
     async def _answer_grant(self, stored: StoredTurn, answer: Content | Sequence[Answer]) -> int:
         """Go on with a turn that has used up its limits, or end it."""
@@ -173,7 +222,10 @@ class InProcessEngine:
                 remedy='send it with "confirmed"',
             )
         if answer[0][1]:
-            given = stored.input.model_copy(update={"grants": stored.input.grants + 1})
+            granted: dict[str, Any] = {"grants": stored.input.grants + 1}
+            if asked["args"].get("period") == "day":
+                granted["goes_beyond_day"] = True
+            given = stored.input.model_copy(update=granted)
             return await self._requeue(stored, given, {asked["id"]}, begun=stored.begun)
         refused = TurnError(
             code="limit_exceeded",
@@ -184,7 +236,13 @@ class InProcessEngine:
         return stored.last
 
     async def _requeue(
-        self, stored: StoredTurn, given: TurnInput, answered: Container[str], *, begun: bool
+        self,
+        stored: StoredTurn,
+        given: TurnInput,
+        answered: Container[str],
+        *,
+        begun: bool,
+        size: int = 0,
     ) -> int:
         """Start a waiting turn again; returns the number of the log's last entry before."""
         turn = stored.turn
@@ -194,7 +252,7 @@ class InProcessEngine:
         recorded = await self._runs.recorded(turn.turn_id)
         place = session.reserve()
         with self._runs.arriving(turn.turn_id), self._started_or_given_up(place) as start:
-            last = await self._store.answer(queued, given, begun=begun)
+            last = await self._store.answer(queued, given, begun=begun, size=size)
             run = self._runs.make(session, queued, given, recorded, last=last - 1, begun=begun)
             run.live.publish(queued)
             start(run, queued)
@@ -220,12 +278,20 @@ class InProcessEngine:
 
     async def unfinished(self, session: OdaSession) -> Sequence[StoredTurn]:
         """The turns of a session that are not final, in their order."""
-        found = await self._store.unfinished_of(session.key)
-        return [await self._store.stored(turn.turn_id) for turn in reversed(found)]
+        return await self._store.unfinished_of(session.key)
 
-    def follow(self, turn_id: str, after: int = 0) -> Follower:
-        """A reader of the turn's log from after the entry of that number."""
-        return Follower(turn_id, after, self._store, self._runs.live)
+    async def is_told(self, turn_id: str, after: int) -> bool:
+        """Whether the turn is final, and its log has nothing after the entry of that number.
+
+        Raises:
+            TurnNotFoundError: as `get`.
+        """
+        stored = await self._store.stored(turn_id)
+        return stored.turn.final and after >= stored.last
+
+    def follow(self, turn_id: str, after: int = 0, *, previews: bool = False) -> Follower:
+        """Return a reader of the turn's log from after the entry of that number."""
+        return Follower(turn_id, after, self._store, self._runs.live, previews=previews)
 
     async def waiting_for(self, session: OdaSession, message: Content) -> Turn:
         """The turn of a session that waits for what the message answers.
@@ -234,7 +300,8 @@ class InProcessEngine:
             ConflictError: there is none.
         """
         answered = answered_by(message)
-        for turn in await self._store.unfinished_of(session.key):
+        for stored in reversed(await self._store.unfinished_of(session.key)):
+            turn = stored.turn
             if answered <= {item["id"] for item in turn.pending_input}:
                 return turn
         raise ConflictError(
@@ -295,15 +362,20 @@ class InProcessEngine:
         await self.wait(turn_id)
 
     async def cancel_all(self, session: OdaSession) -> None:
-        """End all turns of a session, the waiting ones first."""
-        for turn in await self._store.unfinished_of(session.key):
-            await self.cancel(turn.turn_id)
+        """End all turns of a session, the last first."""
+        for stored in reversed(await self._store.unfinished_of(session.key)):
+            await self.cancel(stored.turn.turn_id)
 
     async def forget_session(self, session: OdaSession) -> Sequence[str]:
         """Delete the records of a session's turns; returns their ids."""
         return await self._store.forget_session(session.key)
 
     # --- inside
+
+    def _forget_accepting(self, accepting: "asyncio.Task[Accepted]") -> None:
+        self._accepting.discard(accepting)
+        if not accepting.cancelled() and (error := accepting.exception()) is not None:
+            log.debug("turn_not_accepted", exc_info=error)
 
     def _new_turn(self, session: OdaSession, submission: Submission) -> Turn:
         return Turn(
@@ -333,21 +405,6 @@ class InProcessEngine:
         finally:
             if not begun:
                 place.give_up()
-
-    async def _allowance(self, user_id: str, limits: TurnLimits | None) -> Allowance:
-        """What a new turn of a user may use; the database is asked only if days have limits.
-
-        Raises:
-            DailyLimitError: nothing.
-        """
-        limits = limits or self._sessions.agents.limits()
-        day = self._settings.day
-        if day == DaySettings(on_limit=day.on_limit):
-            return Allowance(limits)
-        now = utc(self._clock)
-        used = await self._store.used_on(user_id, f"{now:%Y-%m-%d}")
-        cheaper_model = self._settings.turn.cheaper_model
-        return allowance(limits, used, day, cheaper_model=cheaper_model, now=now)
 
     def _refuse_if_closing(self) -> None:
         if self._closing:

@@ -1,7 +1,7 @@
 """This process as one of those that share a database: its lease, and the turns of dead ones."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import timedelta
 
 from oda.agent.outcome import TurnOutcome
@@ -17,6 +17,8 @@ from oda.turn.runs import Runs
 log = get_logger(__name__)
 
 _CHECKS_PER_LEASE = 3
+_AGAIN_S = 0.25
+"""After a failure."""
 _CLEANING_EVERY_S = 60.0
 _EXPIRED = TurnError(code="input_expired", message="Nobody answered in time.", retryable=False)
 
@@ -33,17 +35,25 @@ class Node:
         self._settings = runs.settings.turn
         self._recovering = False
         self._closing = False
-        self._keeper: asyncio.Task[None] | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._adopts_from = float("-inf")
+        """Time of the event loop."""
         self._registering = asyncio.Lock()
         self._adopting = asyncio.Lock()
 
     async def register(self) -> None:
         """Have this node known as living from now on."""
-        if self._keeper is None:
-            async with self._registering:
-                if self._keeper is None:
-                    await self._renew_lease()
-                    self._keeper = asyncio.create_task(self._keep_house(), name="oda turns")
+        async with self._registering:
+            if self._tasks:
+                return
+            await self._store.renew_lease(self._lease)
+            often_s = self._settings.lease_s / _CHECKS_PER_LEASE
+            self._tasks = {
+                self._repeat(self._renew_lease, often_s),
+                self._repeat(self._cancel_requested, often_s),
+                self._repeat(self._adopt_orphans, often_s),
+                self._repeat(self._clean, _CLEANING_EVERY_S, first_after_s=often_s),
+            }
 
     async def recover(self) -> None:
         """Go on with the turns that dead nodes have left, now and as long as this one lives."""
@@ -54,7 +64,7 @@ class Node:
     async def recover_session(self, session: OdaSession) -> Sequence[str]:
         """Go on with the turns of one session that dead nodes have left; their ids, in order."""
         await self.register()
-        orphans = await self._store.orphans(utc(self._runs.clock), session.key)
+        orphans = await self._store.orphans(session.key)
         return [turn_id for turn_id in orphans if await self.adopt(turn_id)]
 
     async def close(self) -> None:
@@ -62,9 +72,9 @@ class Node:
         self._closing = True
         if tasks := self._runs.tasks:
             await asyncio.wait(tasks, timeout=self._settings.grace_s)
-        if self._keeper is None:
+        if not self._tasks:
             return
-        tasks = {*self._runs.tasks, self._keeper}
+        tasks = {*self._runs.tasks, *self._tasks}
         for task in tasks:
             task.cancel()
         await asyncio.wait(tasks)
@@ -78,37 +88,51 @@ class Node:
         async with self._adopting:
             if self._closing or self._runs.has(turn_id):
                 return False
-            stored = await self._store.adopt(turn_id, utc(self._runs.clock))
+            stored = await self._store.adopt(turn_id)
             if stored is not None:
                 await self._go_on(stored)
             return stored is not None
 
-    async def _renew_lease(self) -> None:
-        lease = timedelta(seconds=self._settings.lease_s)
-        await self._store.renew_lease(utc(self._runs.clock), lease)
+    @property
+    def _lease(self) -> timedelta:
+        return timedelta(seconds=self._settings.lease_s)
 
-    async def _keep_house(self) -> None:
-        """Renew the lease, look for turns to end or to take over, and forget what is old."""
-        cleaned_at = float("-inf")
-        while True:
-            await asyncio.sleep(self._settings.lease_s / _CHECKS_PER_LEASE)
-            try:
-                await self._renew_lease()
-                for turn_id in await self._store.cancels_requested():
-                    if run := self._runs.get(turn_id):
-                        run.cancel()
-                if self._recovering:
-                    await self._take_over()
-                now = asyncio.get_running_loop().time()
-                if now - cleaned_at > _CLEANING_EVERY_S:
-                    cleaned_at = now
-                    await self._clean()
-            except Exception as error:
-                log.warning("housekeeping_failed", exc_info=error)
+    def _repeat(
+        self, work: Callable[[], Awaitable[None]], every_s: float, *, first_after_s: float = 0.0
+    ) -> "asyncio.Task[None]":
+        """Do something over and over, in a task of its own: nothing waits for what takes long."""
+
+        async def repeat() -> None:
+            await asyncio.sleep(first_after_s or every_s)
+            while True:
+                pause_s = every_s
+                try:
+                    await work()
+                except Exception as error:
+                    log.warning("housekeeping_failed", work=work.__name__, exc_info=error)
+                    pause_s = min(_AGAIN_S, every_s)
+                await asyncio.sleep(pause_s)
+
+        return asyncio.create_task(repeat(), name=f"oda turns: {work.__name__}")
+
+    async def _renew_lease(self) -> None:
+        if not await self._store.renew_lease(self._lease):
+            # The database was away, perhaps for all: the others get the time to say that they live.
+            self._adopts_from = asyncio.get_running_loop().time() + self._settings.lease_s
+
+    async def _cancel_requested(self) -> None:
+        for turn_id in await self._store.cancels_requested():
+            if run := self._runs.get(turn_id):
+                run.cancel()
+
+    async def _adopt_orphans(self) -> None:
+        if self._recovering and asyncio.get_running_loop().time() >= self._adopts_from:
+            await self._take_over()
 
     async def _clean(self) -> None:
         now = utc(self._runs.clock)
-        await self._store.forget_old(now, timedelta(days=self._settings.retention_days))
+        while await self._store.forget_old(now, timedelta(days=self._settings.retention_days)):
+            pass
         limit = timedelta(seconds=self._settings.input_timeout_s)
         for turn in await self._store.waiting_since(now - limit):
             await self._runs.end_waiting(turn, "failed", _EXPIRED)
@@ -117,7 +141,7 @@ class Node:
     async def _take_over(self) -> None:
         """Go on with the unfinished turns that no living node has, in their order."""
         lost = [turn_id for turn_id in await self._store.owned() if not self._runs.has(turn_id)]
-        for turn_id in (*await self._store.orphans(utc(self._runs.clock)), *lost):
+        for turn_id in (*await self._store.orphans(), *lost):
             try:
                 await self.adopt(turn_id)
             except Exception as error:  # the others are not to wait for this one
@@ -136,18 +160,20 @@ class Node:
             await self._end(stored, TurnOutcome("cancelled", ""))
             return
         running = turn.status == "running"
+        recorded = await runs.recorded(turn.turn_id)
         run = runs.make(
             session,
             turn,
             stored.input,
-            await runs.recorded(turn.turn_id),
+            recorded,
             last=stored.last,
             begun=stored.begun,
             claimed=running,
             refused=self._crash_loop(stored),
         )
         if running:
-            run.catch_up(await session.events_of_turn(turn.turn_id))
+            events = await session.events_of_turn(turn.turn_id)
+            run.catch_up(events, discard_partial=recorded.partial)
         runs.observer.recovered(turn)
         runs.start(run, session.reserve_again())
 

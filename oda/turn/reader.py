@@ -1,26 +1,29 @@
 """Reading turns, their entries and idempotency keys."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
-from sqlalchemy import exists, or_, select, true
-from sqlalchemy.ext.asyncio import AsyncConnection
+from google.adk.events import Event
+from sqlalchemy import Connection, or_, select, true
 
 from oda.agent.turn_plugin import SessionKey
 from oda.database.database import Database
-from oda.database.schema import idempotency_keys, nodes, turn_entries, turns, usage_days
+from oda.database.schema import idempotency_keys, turn_entries, turns
 from oda.errors import IdempotencyConflictError, TurnNotFoundError
+from oda.session.sql_sessions import events_by_id
 from oda.turn.log import Entry
-from oda.turn.record import Turn, TurnStatus, TurnUsage
+from oda.turn.record import Turn, TurnStatus
 from oda.turn.rows import (
-    UNFINISHED,
     StoredTurn,
     decode_cursor,
     encode_cursor,
     in_session,
     is_key,
+    lives,
     stored_of,
     turn_of,
+    unfinished,
+    waits_for_input,
     with_last,
 )
 from oda.turn.submission import IdempotencyKey
@@ -52,8 +55,7 @@ class TurnReader:
         query = with_last().where(turns.c.turn_id == turn_id)
         if user_id is not None:
             query = query.where(turns.c.user_id == user_id)
-        async with self._database.engine.connect() as connection:
-            row = (await connection.execute(query)).one_or_none()
+        row = next(iter(await self._database.rows(query)), None)
         if row is None:
             raise TurnNotFoundError(f"There is no turn {turn_id!r}.")
         return stored_of(row)
@@ -69,8 +71,7 @@ class TurnReader:
         query = select(turns).where(in_session(session)).order_by(turns.c.position.desc())
         if cursor is not None:
             query = query.where(turns.c.position < decode_cursor(cursor))
-        async with self._database.engine.connect() as connection:
-            rows = (await connection.execute(query.limit(limit + 1))).all()
+        rows = await self._database.rows(query.limit(limit + 1))
         more = len(rows) > limit
         page = [turn_of(row) for row in rows[:limit]]
         return page, encode_cursor(rows[limit - 1].position) if more else None
@@ -92,44 +93,22 @@ class TurnReader:
             .order_by(turns.c.created_at.desc(), turns.c.position.desc())
             .limit(limit)
         )
-        async with self._database.engine.connect() as connection:
-            return [turn_of(row) for row in (await connection.execute(query)).all()]
+        return [turn_of(row) for row in await self._database.rows(query)]
 
-    async def unfinished_of(self, session: SessionKey) -> Sequence[Turn]:
-        """The turns of a session that have not come to a final state, the last first."""
+    async def unfinished_of(self, session: SessionKey) -> Sequence[StoredTurn]:
+        """The turns of a session that have not come to a final state, in their order."""
         query = (
-            select(turns)
+            with_last()
             .where(in_session(session))
-            .where(turns.c.status.in_((*UNFINISHED, "waiting_input")))
-            .order_by(turns.c.position.desc())
+            .where(turns.c.finished_at.is_(None))
+            .order_by(turns.c.position)
         )
-        async with self._database.engine.connect() as connection:
-            return [turn_of(row) for row in (await connection.execute(query)).all()]
+        return [stored_of(row) for row in await self._database.rows(query)]
 
     async def entries(self, turn_id: str, after: int, *, limit: int | None = None) -> list[Entry]:
         """The entries of a turn with a number greater than `after`, in order."""
-        query = (
-            select(turn_entries.c.number, turn_entries.c.kind, turn_entries.c.data)
-            .where(turn_entries.c.turn_id == turn_id, turn_entries.c.number > after)
-            .order_by(turn_entries.c.number)
-            .limit(limit)
-        )
-        async with self._database.engine.connect() as connection:
-            rows = (await connection.execute(query)).all()
-        return [Entry(row.number, row.kind, row.data.encode()) for row in rows]
-
-    async def used_on(self, user_id: str, day: str) -> TurnUsage:
-        """What a user's ended turns have used on a day (in UTC, as 2026-01-31)."""
-        query = select(usage_days).where(usage_days.c.user_id == user_id, usage_days.c.day == day)
-        async with self._database.engine.connect() as connection:
-            row = (await connection.execute(query)).one_or_none()
-        if row is None:
-            return TurnUsage(cost_usd=0.0)
-        return TurnUsage(
-            model_calls=row.model_calls,
-            input_tokens=row.input_tokens,
-            output_tokens=row.output_tokens,
-            cost_usd=row.cost_usd,
+        return await self._database.read(
+            lambda connection: entries_of(connection, turn_id, after, limit=limit)
         )
 
     async def of_key(self, user_id: str, key: IdempotencyKey, now: datetime) -> Turn | None:
@@ -138,13 +117,14 @@ class TurnReader:
         Raises:
             IdempotencyConflictError: the key stands for another body.
         """
-        async with self._database.engine.connect() as connection:
-            return await self.turn_of_key(connection, user_id, key, now)
+        return await self._database.read(
+            lambda connection: self.turn_of_key(connection, user_id, key, now)
+        )
 
-    async def turn_of_key(
-        self, connection: AsyncConnection, user_id: str, key: IdempotencyKey, now: datetime
+    def turn_of_key(
+        self, connection: Connection, user_id: str, key: IdempotencyKey, now: datetime
     ) -> Turn | None:
-        found = await connection.execute(
+        found = connection.execute(
             select(turns, idempotency_keys.c.body_hash, idempotency_keys.c.created_at.label("kept"))
             .join(idempotency_keys, idempotency_keys.c.turn_id == turns.c.turn_id)
             .where(is_key(user_id, key))
@@ -161,41 +141,69 @@ class TurnReader:
 
     # --- for this node
 
-    async def orphans(self, now: datetime, session: SessionKey | None = None) -> Sequence[str]:
-        """Unfinished turns that no living node has, of one session or of all, in their order."""
-        alive = exists().where(nodes.c.node_id == turns.c.owner, nodes.c.expires_at > now)
+    async def orphans(self, session: SessionKey | None = None) -> Sequence[str]:
+        """Unfinished turns that no living node has, of one session or of all, in their order.
+
+        There are none for a node that is not known to live itself: when the database was away for
+        all of them, the others are as alive as this one.
+        """
         query = (
             select(turns.c.turn_id)
-            .where(turns.c.status.in_(UNFINISHED), or_(turns.c.owner.is_(None), ~alive))
+            .where(unfinished(), or_(turns.c.owner.is_(None), ~lives(turns.c.owner)))
+            .where(lives(self._node))
             .order_by(turns.c.interrupts.desc(), turns.c.position)
         )
         if session is not None:
             query = query.where(in_session(session))
-        async with self._database.engine.connect() as connection:
-            return (await connection.execute(query)).scalars().all()
+        return [row.turn_id for row in await self._database.rows(query)]
 
     async def owned(self) -> Sequence[str]:
         """Unfinished turns that this node is said to have."""
-        query = select(turns.c.turn_id).where(
-            turns.c.status.in_(UNFINISHED), turns.c.owner == self._node
-        )
-        async with self._database.engine.connect() as connection:
-            return (await connection.execute(query)).scalars().all()
+        query = select(turns.c.turn_id).where(unfinished(), turns.c.owner == self._node)
+        return [row.turn_id for row in await self._database.rows(query)]
 
     async def cancels_requested(self) -> Sequence[str]:
         """Turns of this node that another wants to end."""
         query = select(turns.c.turn_id).where(
-            turns.c.status.in_(UNFINISHED),
-            turns.c.owner == self._node,
-            turns.c.cancel_requested == true(),
+            unfinished(), turns.c.owner == self._node, turns.c.cancel_requested == true()
         )
-        async with self._database.engine.connect() as connection:
-            return (await connection.execute(query)).scalars().all()
+        return [row.turn_id for row in await self._database.rows(query)]
+
+    async def cancel_requested(self, turn_id: str) -> bool:
+        """Whether a turn is to be cancelled."""
+        query = select(turns.c.cancel_requested).where(turns.c.turn_id == turn_id)
+        return bool(await self._database.scalar(query))
 
     async def waiting_since(self, before: datetime) -> Sequence[Turn]:
         """Turns that have been waiting for a person since before a time."""
-        query = select(turns).where(
-            turns.c.status == "waiting_input", turns.c.waiting_since < before
-        )
-        async with self._database.engine.connect() as connection:
-            return [turn_of(row) for row in (await connection.execute(query)).all()]
+        query = select(turns).where(waits_for_input(), turns.c.waiting_since < before)
+        return [turn_of(row) for row in await self._database.rows(query)]
+
+
+def entries_of(
+    connection: Connection, turn_id: str, after: int = 0, *, limit: int | None = None
+) -> list[Entry]:
+    """Return the entries of a turn with a number greater than `after`, in order."""
+    query = (
+        select(turn_entries)
+        .where(turn_entries.c.turn_id == turn_id, turn_entries.c.number > after)
+        .order_by(turn_entries.c.number)
+        .limit(limit)
+    )
+    rows = connection.execute(query).all()
+    referred = [row.event_id for row in rows if row.data is None]
+    shown = _events_of(connection, turn_id, referred) if referred else {}
+    return [
+        Entry(row.number, row.kind, row.data.encode())
+        if row.data is not None
+        else Entry.of(row.number, row.kind, shown[row.event_id], in_session=True)
+        for row in rows
+        if row.data is not None or row.event_id in shown
+    ]
+
+
+def _events_of(connection: Connection, turn_id: str, ids: Sequence[str]) -> Mapping[str, Event]:
+    """Events by id; one is missing if its session was deleted by somebody else."""
+    whose = select(turns.c.app, turns.c.user_id, turns.c.session_id)
+    found = connection.execute(whose.where(turns.c.turn_id == turn_id)).one_or_none()
+    return {} if found is None else events_by_id(connection, tuple(found), ids)

@@ -5,6 +5,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from oda.agent.outcome import OpenQuestion
+
 TurnStatus = Literal["queued", "running", "waiting_input", "succeeded", "failed", "cancelled"]
 
 FINAL: frozenset[TurnStatus] = frozenset({"succeeded", "failed", "cancelled"})
@@ -50,8 +52,8 @@ class Turn(BaseModel):
     reply: str = ""
     error: TurnError | None = None
     usage: TurnUsage = TurnUsage()
-    pending_input: list[dict[str, Any]] = []
-    """`{id, name, args}` of each question to a person."""
+    pending_input: list[OpenQuestion] = []
+    """The questions to a person that are not answered yet."""
     metadata: dict[str, Any] = {}
     """The client's own, given when the turn was submitted."""
     trace_id: str | None = None

@@ -5,10 +5,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import ColumnElement, Row, ScalarSelect, Select, and_, exists, func, or_, select
+from sqlalchemy import (
+    ColumnElement,
+    FromClause,
+    Row,
+    ScalarSelect,
+    Select,
+    and_,
+    exists,
+    func,
+    or_,
+    select,
+)
 
 from oda.agent.turn_plugin import SessionKey
-from oda.database.schema import idempotency_keys, turn_entries, turns
+from oda.database.database_time import DatabaseTime
+from oda.database.schema import idempotency_keys, nodes, turn_entries, turns
 from oda.errors import InvalidRequestError
 from oda.turn.log import Entry
 from oda.turn.record import Turn, TurnError, TurnUsage
@@ -52,8 +64,23 @@ def is_key(user_id: str, key: IdempotencyKey) -> ColumnElement[bool]:
     )
 
 
+def unfinished(table: FromClause = turns) -> ColumnElement[bool]:
+    """Whether some node has to run a turn; `finished_at` is for the partial indices."""
+    return and_(table.c.finished_at.is_(None), table.c.status.in_(UNFINISHED))
+
+
+def waits_for_input() -> ColumnElement[bool]:
+    """Whether a turn waits for a person."""
+    return and_(turns.c.finished_at.is_(None), turns.c.status == "waiting_input")
+
+
 def unfinished_in(session: SessionKey) -> Select[tuple[str]]:
-    return select(turns.c.turn_id).where(in_session(session), turns.c.status.in_(UNFINISHED))
+    return select(turns.c.turn_id).where(in_session(session), unfinished())
+
+
+def lives(node_id: ColumnElement[str | None] | str) -> ColumnElement[bool]:
+    """Whether a node has said in time that it lives."""
+    return exists().where(nodes.c.node_id == node_id, nodes.c.expires_at > DatabaseTime())
 
 
 def next_position(session: SessionKey) -> ScalarSelect[int]:
@@ -73,7 +100,7 @@ def someone_goes_before() -> ColumnElement[bool]:
         _other.c.user_id == turns.c.user_id,
         _other.c.session_id == turns.c.session_id,
         _other.c.turn_id != turns.c.turn_id,
-        _other.c.status.in_(UNFINISHED),
+        unfinished(_other),
         or_(
             _other.c.status == "running",
             and_(_other.c.interrupts, or_(~turns.c.interrupts, earlier)),
@@ -115,7 +142,8 @@ def rows_of(turn_id: str, entries: Sequence[Entry]) -> list[Mapping[str, Any]]:
             "turn_id": turn_id,
             "number": entry.number,
             "kind": entry.kind,
-            "data": entry.json.decode(),
+            "event_id": entry.event_id,
+            "data": entry.json.decode() if entry.event_id is None else None,
         }
         for entry in entries
     ]

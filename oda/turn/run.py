@@ -2,29 +2,42 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import aclosing, suppress
+from contextlib import AsyncExitStack, aclosing, nullcontext, suppress
 from dataclasses import replace
 from functools import partial
-from typing import Any, ParamSpec, TypeVar
+from typing import ParamSpec, TypeVar
 
 from google.adk.agents._streaming_mode import StreamingMode
 from google.adk.agents.run_config import RunConfig
 from google.adk.events import Event
+from google.adk.telemetry.context import TelemetryConfig
+from sqlalchemy.exc import SQLAlchemyError
 from tenacity import AsyncRetrying, retry_if_exception, wait_exponential
 
-from oda.agent.failure import classify
-from oda.agent.limits import TurnLimits, exceeded_limit
-from oda.agent.notices import RETRY_ATTEMPT, is_limit_notice
+from oda.agent.day_budget import DayBudgets
+from oda.agent.failure import classify, classify_event
+from oda.agent.limits import TurnLimits, Usage, exceeded_limit
+from oda.agent.model.gate import ModelGate, current_gate
+from oda.agent.notices import RETRY_ATTEMPT, final_code, is_store_notice, retry_attempt
 from oda.agent.oda_agent import OdaAgent
-from oda.agent.outcome import TurnOutcome, outcome_of
+from oda.agent.outcome import OpenQuestion, TurnOutcome, outcome_of
+from oda.agent.resume import is_error
 from oda.clock import Clock, utc
 from oda.database.journal import may_pass
-from oda.errors import OdaError, OwnershipLostError, SessionNotFoundError
+from oda.database.write_queue import current_writes
+from oda.errors import (
+    CancelRequestedError,
+    DailyLimitError,
+    LimitExceededError,
+    OdaError,
+    OwnershipLostError,
+    SessionNotFoundError,
+)
 from oda.session.fence import current_fence
 from oda.session.lane import Place
 from oda.session.oda_session import OdaSession
 from oda.settings import OnLimit
-from oda.telemetry import get_logger
+from oda.telemetry import bound_trace_id, get_logger
 from oda.tools.recording import OUTCOME_UNKNOWN
 from oda.turn.budget import question
 from oda.turn.live import LiveTurn
@@ -38,10 +51,13 @@ log = get_logger(__name__)
 P = ParamSpec("P")
 T = TypeVar("T")
 
-_STREAMING = RunConfig(streaming_mode=StreamingMode.SSE)
-_WHOLE = RunConfig()
+# Without one, ADK reads its telemetry settings from the environment again for each chunk.
+_TELEMETRY = TelemetryConfig()
+_STREAMING = RunConfig(streaming_mode=StreamingMode.SSE, telemetry=_TELEMETRY)
+_WHOLE = RunConfig(telemetry=_TELEMETRY)
 _CLAIM_AGAIN_S = 0.1
-_AGAIN_S = wait_exponential(multiplier=0.1, max=2.0)
+_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.1, 2.0
+_AGAIN_S = wait_exponential(multiplier=_FIRST_PAUSE_S, max=_LONGEST_PAUSE_S)
 
 
 class TurnRun:
@@ -51,6 +67,7 @@ class TurnRun:
         live: The turn's record and log.
         session: Answers.
         given: The message and what goes with it.
+        days: What users may use.
         begun: Whether the message may be in the session already.
         claimed: Whether the record says already that the turn runs here.
         first_question: What a person is asked before the turn may begin.
@@ -65,12 +82,13 @@ class TurnRun:
         session: OdaSession,
         given: TurnInput,
         store: TurnStore,
+        days: DayBudgets,
         clock: Clock,
         observer: TurnObserver,
         *,
         begun: bool,
         claimed: bool,
-        first_question: dict[str, Any] | None,
+        first_question: OpenQuestion | None,
         events: list[Event],
         on_limit: OnLimit,
         refused: OdaError | None,
@@ -79,16 +97,24 @@ class TurnRun:
         self.session = session
         self._given = given
         self._store = store
+        self._days = days
+        self._on_limit = on_limit
         self._clock = clock
         self._observer = observer
         self._begun = begun
         self._claimed = claimed
         self._first_question = first_question
         self._events = events
-        self._on_limit = on_limit
         self._refused = refused
         self._limit_notice: Event | None = None
         """Withheld until it is known what happens then."""
+        self._gate = ModelGate(
+            days if given.is_drawn else None,
+            live.turn.user_id,
+            bounded=not given.goes_beyond_day,
+            before_first_call=self._end_if_cancelled,
+        )
+        self._store_is_away = False
         self._agent: OdaAgent | None = None
         self._cancelled = False
         self._ending = False
@@ -100,7 +126,7 @@ class TurnRun:
 
     def start(self, place: Place) -> "asyncio.Task[None]":
         """Begin, in a task of its own."""
-        self.task = asyncio.create_task(self._carry_out(place), name=self.turn.turn_id)
+        self.task = asyncio.create_task(self._traced(place), name=self.turn.turn_id)
         return self.task
 
     def cancel(self) -> None:
@@ -111,29 +137,49 @@ class TurnRun:
         elif self.task is not None and not self._ending:
             self.task.cancel()
 
-    def catch_up(self, stored: Sequence[Event]) -> None:
-        """Add to the log what the session has stored of the turn and the log lacks."""
+    def catch_up(self, stored: Sequence[Event], *, discard_partial: bool) -> None:
+        """Add to the log what the session has stored of the turn and the log lacks.
+
+        `discard_partial` tells whether the log ends with a piece of a text.
+        """
+        failed = untold_failure(stored, self._events)
         for event in stored:
-            self._note(event)
-        self.live.change(attempts=self.turn.attempts + 1)
+            if not is_error(event):
+                self._note(event)
+        if failed is None:
+            self.live.change(attempts=self.turn.attempts + 1)
+            return
+        max_retries = self.session.agent(self.turn.agent).policy.max_retries
+        notice = retry_attempt(
+            classify_event(failed.error_code or "", failed.error_message),
+            invocation_id=self.turn.turn_id,
+            retry=min(self.turn.attempts, max_retries),
+            max_retries=max_retries,
+            delay_s=0.0,
+            discard_partial=discard_partial,
+            timestamp=self._clock.now(),
+        )
+        self._add(notice)
 
     # --- inside
 
+    async def _traced(self, place: Place) -> None:
+        """Carry out the turn in its own trace, whichever request or start has made it go on."""
+        trace_id = self.turn.trace_id
+        with bound_trace_id(trace_id) if trace_id else nullcontext():
+            await self._carry_out(place)
+
     async def _carry_out(self, place: Place) -> None:
         try:
-            try:
-                outcome = await self._outcome(place)
-            except asyncio.CancelledError:
-                if not self._cancelled:
-                    raise
-                outcome = TurnOutcome("cancelled", "")
-            except OwnershipLostError:
-                raise
-            except Exception as error:
-                outcome = broken(self.turn, error, self._clock)
-            self._ending = True
-            await end(self.live, outcome, self._clock)
-            self._observer.ended(self.turn)
+            if self._first_question is not None:
+                place.give_up()
+                await self._end(
+                    TurnOutcome("waiting_input", "", pending_input=(self._first_question,))
+                )
+                return
+            while not await self._run_in(place):
+                await asyncio.sleep(_CLAIM_AGAIN_S)  # a turn on another node goes first
+                place = self.session.reserve_again()
         except OwnershipLostError as error:
             log.warning("turn_lost", turn_id=self.turn.turn_id, reason=error.message)
         finally:
@@ -141,18 +187,35 @@ class TurnRun:
                 self.live.abandon()
                 self._observer.left(self.turn)
 
-    async def _outcome(self, place: Place) -> TurnOutcome:
-        if self._first_question is not None:
-            place.give_up()
-            return TurnOutcome("waiting_input", "", pending_input=(self._first_question,))
-        while True:
-            async with place:
-                if place.interrupted:
-                    return TurnOutcome("cancelled", "")
-                if outcome := await self._run(place):
-                    return outcome
-            await asyncio.sleep(_CLAIM_AGAIN_S)  # a turn on another node goes first
-            place = self.session.reserve_again()
+    async def _run_in(self, place: Place) -> bool:
+        """Run the turn in its place and end it there; return False if another node goes first.
+
+        The next turn of the session begins when the end of this one is stored, so that it reads
+        all of it.
+        """
+        async with AsyncExitStack() as lane:
+            try:
+                await lane.enter_async_context(place)
+                outcome = None if place.interrupted else await self._run(place)
+                if outcome is None and not place.interrupted:
+                    return False
+            except asyncio.CancelledError:
+                if not self._cancelled:
+                    raise
+                outcome = None
+            except CancelRequestedError:
+                outcome = None
+            except OwnershipLostError:
+                raise
+            except Exception as error:
+                outcome = broken(self.turn, error, self._clock)
+            await self._end(outcome or TurnOutcome("cancelled", ""))
+        return True
+
+    async def _end(self, outcome: TurnOutcome) -> None:
+        self._ending = True
+        await end(self.live, outcome, self._clock)
+        self._observer.ended(self.turn)
 
     async def _claim(self) -> bool:
         turn = await self._when_the_database_is_there(self._store.claim, started(self.turn))
@@ -167,14 +230,16 @@ class TurnRun:
         The message is stored whatever happens.
         """
         current_fence.set(partial(self._store.hold, self.turn.turn_id))
+        current_gate.set(self._gate)
+        current_writes.set(self.live.writes)
         try:
             if not self._claimed and not await self._claim():
                 return None
             self._observer.started(self.turn)
             if self._refused is not None:
                 raise self._refused
-            outcome = await self._answer(place)
-        except OwnershipLostError:
+            outcome = await self._answer_when_the_store_is_there(place)
+        except (CancelRequestedError, OwnershipLostError):
             raise
         except Exception as error:
             outcome = broken(self.turn, error, self._clock)
@@ -200,6 +265,25 @@ class TurnRun:
         )
         return await again(work, *args, **kwargs)
 
+    async def _answer_when_the_store_is_there(self, place: Place) -> TurnOutcome:
+        """Answer; as often as the store of the sessions goes away meanwhile, go on behind it."""
+        pause_s = _FIRST_PAUSE_S
+        while True:
+            self._store_is_away = False
+            try:
+                outcome = await self._answer(place)
+                if not self._store_is_away:
+                    return outcome
+            except Exception as error:
+                if not (isinstance(error, SQLAlchemyError) and may_pass(error)):
+                    raise
+            if self._cancelled:
+                return TurnOutcome("cancelled", "")
+            log.warning("turn_waits_for_store", turn_id=self.turn.turn_id, again_in_s=pause_s)
+            self._begun = True
+            await self._clock.sleep(pause_s)
+            pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
+
     async def _answer(self, place: Place) -> TurnOutcome:
         limits = self._limits()
         events = self.session.stream(
@@ -223,12 +307,34 @@ class TurnRun:
         if usage is not None:
             self.live.charge(TurnUsage.model_validate(usage, from_attributes=True))
         if self._limit_notice is not None:
-            limit = exceeded_limit(usage, limits) if usage and limits else None
-            if limit is not None:
-                asked = question(limit, self.turn.usage, grants=self._given.grants)
+            if (asked := await self._question(usage, limits)) is not None:
                 return TurnOutcome("waiting_input", "", pending_input=(asked,))
             self._add(self._limit_notice)
         return still_waiting(outcome_of(self._events), self.turn.pending_input)
+
+    async def _end_if_cancelled(self) -> None:
+        """End the turn before its first model call when another node wants it to end.
+
+        Raises:
+            CancelRequestedError: it does.
+        """
+        if await self._store.cancel_requested(self.turn.turn_id):
+            self.cancel()
+            raise CancelRequestedError(f"The turn {self.turn.turn_id!r} has been cancelled.")
+
+    async def _question(
+        self, usage: Usage | None, limits: TurnLimits | None
+    ) -> OpenQuestion | None:
+        """What a person is asked about the limit that has ended the run; None for its time."""
+        grants = self._given.grants
+        if self._gate.exceeded is not None:
+            used = await self._days.used(self.turn.user_id)
+            today = TurnUsage.model_validate(used, from_attributes=True)
+            return question(self._gate.exceeded, today, grants=grants, period="day")
+        exceeded = exceeded_limit(usage, limits) if usage and limits else None
+        if exceeded is None:
+            return None
+        return question(exceeded, self.turn.usage, grants=grants, period="turn")
 
     def _limits(self) -> TurnLimits | None:
         limits = self._given.limits
@@ -238,8 +344,14 @@ class TurnRun:
         self._agent = agent
 
     def _note(self, event: Event) -> None:
-        if self._on_limit == "ask" and is_limit_notice(event):
+        on_limit = {
+            LimitExceededError.code: self._on_limit,
+            DailyLimitError.code: self._days.on_limit,
+        }
+        if on_limit.get(final_code(event) or "") == "ask":
             self._limit_notice = event
+        elif is_store_notice(event):
+            self._store_is_away = True
         else:
             self._add(event)
 
@@ -251,6 +363,20 @@ class TurnRun:
             self._observer.outcome_unknown(self.turn, tool)
         if event.error_code == RETRY_ATTEMPT:
             self.live.change(attempts=self.turn.attempts + 1)
+
+
+def untold_failure(stored: Sequence[Event], logged: Sequence[Event]) -> Event | None:
+    """The failure of the last attempt, when its process died before a notice told of it. Pure.
+
+    Args:
+        stored: What the session holds of the turn; an error event there is an attempt's own, and
+            not for clients.
+        logged: The complete events of the turn's log.
+    """
+    if not stored or not is_error(stored[-1]):
+        return None
+    is_told = bool(logged) and logged[-1].error_code == RETRY_ATTEMPT
+    return None if is_told else stored[-1]
 
 
 def started(turn: Turn) -> Turn:
@@ -294,7 +420,7 @@ def tools_cut_off(event: Event) -> Sequence[str]:
     ]
 
 
-def still_waiting(outcome: TurnOutcome, unanswered: Sequence[dict[str, Any]]) -> TurnOutcome:
+def still_waiting(outcome: TurnOutcome, unanswered: Sequence[OpenQuestion]) -> TurnOutcome:
     """The outcome of a run that was given answers to some of the questions only. Pure."""
     if not unanswered or outcome.status not in ("succeeded", "waiting_input"):
         return outcome

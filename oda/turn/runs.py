@@ -4,10 +4,12 @@ import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from typing import Any
 
 from google.adk.events import Event
 
+from oda.agent.day_budget import DayBudgets
+from oda.agent.outcome import OpenQuestion
+from oda.agent.resume import text_of
 from oda.clock import Clock, utc
 from oda.database.database import Database
 from oda.errors import OdaError, SessionNotFoundError
@@ -31,6 +33,8 @@ class Recorded:
     """Ids of all complete events."""
     events: list[Event] = field(default_factory=list)
     """Those since the turn last waited for a person."""
+    partial: bool = False
+    """Whether the last one is a piece of a text."""
 
 
 class Runs:
@@ -40,11 +44,13 @@ class Runs:
         self,
         database: Database,
         store: TurnStore,
+        days: DayBudgets,
         sessions: OdaSessionManager,
         settings: Settings,
         clock: Clock,
     ) -> None:
         self.store = store
+        self.days = days
         self.sessions = sessions
         self.settings = settings
         self.clock = clock
@@ -93,7 +99,7 @@ class Runs:
         last: int = 0,
         begun: bool = False,
         claimed: bool = False,
-        first_question: dict[str, Any] | None = None,
+        first_question: OpenQuestion | None = None,
         refused: OdaError | None = None,
     ) -> TurnRun:
         """A run of a turn whose log has entries up to `last`; see `TurnRun`."""
@@ -103,6 +109,7 @@ class Runs:
             session,
             given,
             self.store,
+            self.days,
             self.clock,
             self.observer,
             begun=begun,
@@ -134,7 +141,9 @@ class Runs:
             if isinstance(entry.data, Turn):
                 if entry.data.status == "waiting_input":
                     recorded.events.clear()
-            elif not entry.data.partial:
+                continue
+            recorded.partial = bool(entry.data.partial and text_of(entry.data))
+            if not entry.data.partial:
                 recorded.seen.add(entry.data.id)
                 recorded.events.append(entry.data)
         return recorded

@@ -5,42 +5,61 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from sqlalchemy import and_, case, delete, exists, func, insert, or_, select, update
-from sqlalchemy.dialects import postgresql, sqlite
-from sqlalchemy.ext.asyncio import AsyncConnection
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    and_,
+    case,
+    delete,
+    exists,
+    false,
+    func,
+    insert,
+    or_,
+    select,
+    tuple_,
+    update,
+)
+from sqlalchemy.exc import IntegrityError
 
+from oda.agent.day_budget import add_to_day, day_of
 from oda.agent.turn_plugin import SessionKey
 from oda.clock import Clock, SystemClock, utc
 from oda.database.database import Database
+from oda.database.database_time import DatabaseTime
+from oda.database.journal import REQUEST_S
 from oda.database.schema import (
     idempotency_keys,
     nodes,
     tool_calls,
     turn_entries,
     turns,
-    usage_days,
 )
-from oda.errors import ConflictError, OwnershipLostError, SessionBusyError
+from oda.errors import CancelRequestedError, ConflictError, OwnershipLostError, SessionBusyError
+from oda.session.user_storage import UserStorage, json_size
+from oda.settings import LimitSettings
 from oda.turn.log import Entry, EntryKind
 from oda.turn.reader import IDEMPOTENCY_KEPT, TurnReader
 from oda.turn.record import Turn
 from oda.turn.rows import (
-    UNFINISHED,
     StoredTurn,
     columns_of,
     in_session,
     is_key,
     key_of,
+    lives,
     next_position,
     rows_of,
     someone_goes_before,
     stored_of,
+    unfinished,
     unfinished_in,
     with_last,
 )
 from oda.turn.submission import IdempotencyKey, TurnInput
 
-_DELETED_AT_ONCE = 500
+_DELETED_AT_ONCE = 100
+"""Of each kind: others wait for the end of the transaction."""
 _SAFE_PART = 0.75
 """Of a lease, in which its holder may be sure that nobody takes its turns over."""
 
@@ -63,9 +82,16 @@ class TurnStore(TurnReader):
     _safe_until = float("-inf")
     """Time of the event loop."""
 
-    def __init__(self, database: Database, node_id: str, clock: Clock | None = None) -> None:
+    def __init__(
+        self,
+        database: Database,
+        node_id: str,
+        clock: Clock | None = None,
+        storage: UserStorage | None = None,
+    ) -> None:
         super().__init__(database, node_id)
         self._clock = clock or SystemClock()
+        self._storage = storage or UserStorage(database, LimitSettings())
 
     # --- accepting
 
@@ -93,18 +119,20 @@ class TurnStore(TurnReader):
         Raises:
             IdempotencyConflictError: the key stands for another body.
             SessionBusyError: `only_if_idle`, and the session is not.
+            StorageQuotaError: the user has no room for it.
         """
+        size = _size_of(turn, given)
 
-        async def operation(connection: AsyncConnection) -> Accepted:
+        def operation(connection: Connection) -> Accepted:
             if key is not None:
-                await _one_at_a_time(connection, turn.user_id, key.route, key.key)
-                known = await self.turn_of_key(connection, turn.user_id, key, turn.created_at)
+                _one_at_a_time(connection, turn.user_id, key.route, key.key)
+                known = self.turn_of_key(connection, turn.user_id, key, turn.created_at)
                 if known is not None:
                     return Accepted(known, replayed=True)
-            await _one_at_a_time(connection, *key_of(turn))
+            _one_at_a_time(connection, *key_of(turn))
             record, stages = turn, [turn]
             if only_if_idle or start is not None:
-                busy = await connection.scalar(select(exists(unfinished_in(key_of(turn)))))
+                busy = connection.scalar(select(exists(unfinished_in(key_of(turn)))))
                 if busy and only_if_idle:
                     raise SessionBusyError(
                         "A turn is running in this session.",
@@ -113,13 +141,14 @@ class TurnStore(TurnReader):
                 if start is not None and not busy:
                     record = self._started(start)
                     stages.append(record)
+            self._storage.take_within(connection, key_of(turn), size)
             if interrupts:
-                await connection.execute(
+                connection.execute(
                     update(turns)
-                    .where(in_session(key_of(turn)), turns.c.status == "running")
+                    .where(in_session(key_of(turn)), turns.c.status == "running", unfinished())
                     .values(cancel_requested=True)
                 )
-            await connection.execute(
+            connection.execute(
                 insert(turns).values(
                     **columns_of(record),
                     turn_id=turn.turn_id,
@@ -138,17 +167,17 @@ class TurnStore(TurnReader):
                     cancel_requested=False,
                 )
             )
-            await connection.execute(
+            connection.execute(
                 insert(turn_entries),
                 rows_of(
                     turn.turn_id, [Entry.of(n, "turn", t) for n, t in enumerate(stages, start=1)]
                 ),
             )
             if key is not None:
-                await connection.execute(
+                connection.execute(
                     delete(idempotency_keys).where(is_key(turn.user_id, key))  # it has expired
                 )
-                await connection.execute(
+                connection.execute(
                     insert(idempotency_keys).values(
                         user_id=turn.user_id,
                         route=key.route,
@@ -162,6 +191,17 @@ class TurnStore(TurnReader):
 
         return await self._database.journal.run(operation)
 
+    async def withdraw(self, turn: Turn, given: TurnInput) -> None:
+        """Take back a turn whose client was told that it is not accepted, unless another has it."""
+        mine = and_(turns.c.turn_id == turn.turn_id, turns.c.owner == self._node, unfinished())
+        size = _size_of(turn, given)
+
+        def operation(connection: Connection) -> None:
+            if connection.execute(delete(turns).where(mine)).rowcount:
+                self._storage.give_back_within(connection, key_of(turn), size)
+
+        await self._database.journal.run(operation)
+
     # --- running
 
     async def claim(self, turn: Turn) -> Turn | None:
@@ -171,29 +211,33 @@ class TurnStore(TurnReader):
             The turn as it has started, or None.
 
         Raises:
+            CancelRequestedError: it is to be cancelled, so it does not start.
             OwnershipLostError: it is not this node's, or not queued any more.
         """
 
-        async def operation(connection: AsyncConnection) -> Turn | None:
-            await _one_at_a_time(connection, *key_of(turn))
+        def operation(connection: Connection) -> Turn | None:
+            _one_at_a_time(connection, *key_of(turn))
             begun = self._started(turn)
-            mine = await connection.execute(
+            mine = connection.execute(
                 update(turns)
                 .where(turns.c.turn_id == turn.turn_id, turns.c.owner == self._node)
-                .where(turns.c.status == "queued", ~someone_goes_before())
+                .where(turns.c.status == "queued", turns.c.cancel_requested == false())
+                .where(~someone_goes_before())
                 .values(**columns_of(begun), begun=True)
             )
             if mine.rowcount:
                 return begun
-            still_ours = await connection.scalar(
-                select(turns.c.turn_id).where(
+            cancel_requested = connection.scalar(
+                select(turns.c.cancel_requested).where(
                     turns.c.turn_id == turn.turn_id,
                     turns.c.owner == self._node,
                     turns.c.status == "queued",
                 )
             )
-            if still_ours is None:
+            if cancel_requested is None:
                 raise OwnershipLostError(f"The turn {turn.turn_id!r} is not queued here any more.")
+            if cancel_requested:
+                raise CancelRequestedError(f"The turn {turn.turn_id!r} has been cancelled.")
             return None
 
         return await self._database.journal.run(operation)
@@ -202,71 +246,73 @@ class TurnStore(TurnReader):
         """A turn that starts now: while the session is held, so after the end of the one before."""
         return turn.model_copy(update={"started_at": turn.started_at or utc(self._clock)})
 
-    async def save(
-        self,
-        connection: AsyncConnection,
-        turn_id: str,
-        entries: Sequence[Entry],
-        turn: Turn | None,
-        *,
-        ended_at: datetime | None = None,
-    ) -> None:
-        """Store entries, and the record as it is after them; an operation of the journal.
+    # Operations of the journal; a turn's `WriteQueue` runs them.
 
-        `ended_at` says that the node has done with the turn: it is final, or waits for a person.
+    def guard(self, turn_id: str, connection: Connection) -> None:
+        """Make sure that this node owns a turn until the end of the transaction.
 
         Raises:
             OwnershipLostError: another node has taken the turn over.
         """
-        mine = and_(turns.c.turn_id == turn_id, turns.c.owner == self._node)
-        if turn is not None:
-            changes = columns_of(turn)
-            if ended_at is not None:
-                changes |= {"owner": None, "waiting_since": None if turn.final else ended_at}
-            owned = bool(
-                (await connection.execute(update(turns).where(mine).values(changes))).rowcount
-            )
-        else:
-            held = select(turns.c.turn_id).where(mine).with_for_update(read=True)
-            owned = await connection.scalar(held) is not None
-        if not owned:
-            raise OwnershipLostError(f"The turn {turn_id!r} runs elsewhere.")
-        if entries:
-            await connection.execute(insert(turn_entries), rows_of(turn_id, entries))
-        if turn is not None and turn.final:
-            await self._charge(connection, turn)
+        held = select(turns.c.turn_id).where(*self._mine(turn_id)).with_for_update(read=True)
+        if connection.scalar(held) is None:
+            raise _runs_elsewhere(turn_id)
 
-    async def _charge(self, connection: AsyncConnection, turn: Turn) -> None:
-        """Add what a turn has used to its user's day."""
-        day = (turn.finished_at or turn.created_at).strftime("%Y-%m-%d")
-        used = {
-            "turns": 1,
-            "model_calls": turn.usage.model_calls,
-            "input_tokens": turn.usage.input_tokens,
-            "output_tokens": turn.usage.output_tokens,
-            "cost_usd": turn.usage.cost_usd or 0.0,
-        }
-        dialect = postgresql if connection.dialect.name == "postgresql" else sqlite
-        statement = dialect.insert(usage_days).values(user_id=turn.user_id, day=day, **used)
-        await connection.execute(
-            statement.on_conflict_do_update(
-                index_elements=["user_id", "day"],
-                set_={name: usage_days.c[name] + statement.excluded[name] for name in used},
-            )
-        )
+    def save(
+        self, connection: Connection, *, turn: Turn, entry: Entry, ended_at: datetime | None = None
+    ) -> None:
+        """Store the record of a turn, and the entry that says so.
 
-    async def answer(self, turn: Turn, given: TurnInput, *, begun: bool) -> int:
+        Args:
+            ended_at: Given when the node has done with the turn: it is final, or waits for a
+                person.
+
+        Raises:
+            OwnershipLostError: another node has taken the turn over.
+        """
+        changes = columns_of(turn)
+        if ended_at is not None:
+            changes |= {"owner": None, "waiting_since": None if turn.final else ended_at}
+        saved = update(turns).where(*self._mine(turn.turn_id)).values(changes)
+        if not connection.execute(saved).rowcount:
+            raise _runs_elsewhere(turn.turn_id)
+        self.add_entry(connection, turn_id=turn.turn_id, entry=entry)
+        if turn.final:
+            _charge(connection, turn)
+
+    def add_entry(self, connection: Connection, *, turn_id: str, entry: Entry) -> None:
+        """Store an entry.
+
+        Raises:
+            OwnershipLostError: its number is taken.
+        """
+        try:
+            connection.execute(insert(turn_entries), rows_of(turn_id, [entry]))
+        except IntegrityError as error:
+            raise _runs_elsewhere(turn_id) from error
+
+    def _mine(self, turn_id: str) -> tuple[ColumnElement[bool], ...]:
+        return turns.c.turn_id == turn_id, turns.c.owner == self._node
+
+    async def answer(self, turn: Turn, given: TurnInput, *, begun: bool, size: int = 0) -> int:
         """Queue a waiting turn behind the others of its session, with the answer to its question.
+
+        Args:
+            turn: Queued.
+            given: What it goes on with.
+            begun: Whether `given` may be in the session already.
+            size: Bytes that it has not had before.
 
         Returns the number of its last entry, the new record included.
 
         Raises:
             ConflictError: it does not wait any more.
+            StorageQuotaError: the user has no room for the answer.
         """
 
-        async def operation(connection: AsyncConnection) -> int:
-            await _one_at_a_time(connection, *key_of(turn))
-            waiting = await connection.execute(
+        def operation(connection: Connection) -> int:
+            _one_at_a_time(connection, *key_of(turn))
+            waiting = connection.execute(
                 update(turns)
                 .where(turns.c.turn_id == turn.turn_id, turns.c.status == "waiting_input")
                 .values(
@@ -283,52 +329,63 @@ class TurnStore(TurnReader):
                     f"The turn {turn.turn_id!r} does not wait for input.",
                     remedy="it may have been answered already",
                 )
-            return await _append(connection, turn, "turn")
+            if size:
+                self._storage.take_within(connection, key_of(turn), size)
+            return _append(connection, turn, "turn")
 
-        return await self._database.journal.run(operation)
+        return await self._database.journal.run(operation, within_s=REQUEST_S)
 
     async def end_waiting(self, turn: Turn) -> bool:
         """End a turn that waits for a person as `turn` says; False when it does not wait."""
 
-        async def operation(connection: AsyncConnection) -> bool:
-            waiting = await connection.execute(
+        def operation(connection: Connection) -> bool:
+            waiting = connection.execute(
                 update(turns)
                 .where(turns.c.turn_id == turn.turn_id, turns.c.status == "waiting_input")
                 .values(**columns_of(turn))
             )
             if waiting.rowcount:
-                await _append(connection, turn, "done")
-                await self._charge(connection, turn)
+                _append(connection, turn, "done")
+                _charge(connection, turn)
             return bool(waiting.rowcount)
 
-        return await self._database.journal.run(operation)
+        return await self._database.journal.run(operation, within_s=REQUEST_S)
 
     async def request_cancel(self, turn_id: str) -> None:
         """Ask the node that runs a turn to end it."""
 
-        async def operation(connection: AsyncConnection) -> None:
-            await connection.execute(
+        def operation(connection: Connection) -> None:
+            connection.execute(
                 update(turns).where(turns.c.turn_id == turn_id).values(cancel_requested=True)
             )
 
-        await self._database.journal.run(operation)
+        await self._database.journal.run(operation, within_s=REQUEST_S)
 
     # --- nodes
 
-    async def renew_lease(self, now: datetime, lease: timedelta) -> None:
-        """Say that this node lives, until `now + lease` at least."""
+    async def renew_lease(self, lease: timedelta) -> bool:
+        """Say that this node lives for at least `lease` from now.
+
+        Returns:
+            Whether it was known to live until now.
+        """
         began = asyncio.get_running_loop().time()
 
-        async def operation(connection: AsyncConnection) -> None:
-            expires = {"expires_at": now + lease}
-            renewed = await connection.execute(
-                update(nodes).where(nodes.c.node_id == self._node).values(**expires)
+        def operation(connection: Connection) -> bool:
+            expires = {"expires_at": DatabaseTime(lease)}
+            mine = nodes.c.node_id == self._node
+            renewed = connection.execute(
+                update(nodes).where(mine, nodes.c.expires_at > DatabaseTime()).values(**expires)
             )
-            if not renewed.rowcount:
-                await connection.execute(insert(nodes).values(node_id=self._node, **expires))
+            if renewed.rowcount:
+                return True
+            connection.execute(delete(nodes).where(mine))
+            connection.execute(insert(nodes).values(node_id=self._node, **expires))
+            return False
 
-        await self._database.journal.run(operation)
+        lived = await self._database.journal.run(operation)
         self._safe_until = began + _SAFE_PART * lease.total_seconds()
+        return lived
 
     async def hold(self, turn_id: str) -> None:
         """Make sure that this node still owns a turn; costs nothing while its lease is fresh.
@@ -339,26 +396,25 @@ class TurnStore(TurnReader):
         if asyncio.get_running_loop().time() < self._safe_until:
             return
         query = select(turns.c.owner).where(turns.c.turn_id == turn_id)
-        async with self._database.engine.connect() as connection:
-            owner = await connection.scalar(query)
+        owner = await self._database.scalar(query)
         if owner != self._node:
             raise OwnershipLostError(f"The turn {turn_id!r} runs elsewhere.")
 
-    async def adopt(self, turn_id: str, now: datetime) -> StoredTurn | None:
-        """Take an orphan over; None when another node was quicker."""
+    async def adopt(self, turn_id: str) -> StoredTurn | None:
+        """Take an orphan over; None when another node was quicker, or this one is not alive."""
 
-        async def operation(connection: AsyncConnection) -> StoredTurn | None:
-            alive = exists().where(nodes.c.node_id == turns.c.owner, nodes.c.expires_at > now)
+        def operation(connection: Connection) -> StoredTurn | None:
+            orphan = or_(turns.c.owner.is_(None), ~lives(turns.c.owner))
             died = and_(turns.c.status == "running", turns.c.owner.is_not(None))
-            adopted = await connection.execute(
+            adopted = connection.execute(
                 update(turns)
-                .where(turns.c.turn_id == turn_id, turns.c.status.in_(UNFINISHED))
-                .where(or_(turns.c.owner.is_(None), ~alive, turns.c.owner == self._node))
+                .where(turns.c.turn_id == turn_id, unfinished())
+                .where(or_(and_(orphan, lives(self._node)), turns.c.owner == self._node))
                 .values(owner=self._node, recoveries=turns.c.recoveries + case((died, 1), else_=0))
             )
             if not adopted.rowcount:
                 return None
-            found = await connection.execute(with_last().where(turns.c.turn_id == turn_id))
+            found = connection.execute(with_last().where(turns.c.turn_id == turn_id))
             return stored_of(found.one())
 
         return await self._database.journal.run(operation)
@@ -366,13 +422,11 @@ class TurnStore(TurnReader):
     async def release(self) -> None:
         """Leave the unfinished turns of this node to whoever finds them, and be gone."""
 
-        async def operation(connection: AsyncConnection) -> None:
-            await connection.execute(
-                update(turns)
-                .where(turns.c.owner == self._node, turns.c.status.in_(UNFINISHED))
-                .values(owner=None)
+        def operation(connection: Connection) -> None:
+            connection.execute(
+                update(turns).where(turns.c.owner == self._node, unfinished()).values(owner=None)
             )
-            await connection.execute(delete(nodes).where(nodes.c.node_id == self._node))
+            connection.execute(delete(nodes).where(nodes.c.node_id == self._node))
 
         await self._database.journal.run(operation)
 
@@ -381,10 +435,10 @@ class TurnStore(TurnReader):
     async def forget_session(self, session: SessionKey) -> Sequence[str]:
         """Delete all turns of a session, with all that belongs to them; returns their ids."""
 
-        async def operation(connection: AsyncConnection) -> Sequence[str]:
+        def operation(connection: Connection) -> Sequence[str]:
             deleted = delete(turns).where(in_session(session)).returning(turns.c.turn_id)
-            forgotten = (await connection.execute(deleted)).scalars().all()
-            await connection.execute(
+            forgotten = connection.execute(deleted).scalars().all()
+            connection.execute(
                 delete(tool_calls).where(
                     tool_calls.c.app == session[0],
                     tool_calls.c.user_id == session[1],
@@ -393,47 +447,74 @@ class TurnStore(TurnReader):
             )
             return forgotten
 
-        return await self._database.journal.run(operation)
+        return await self._database.journal.run(operation, within_s=REQUEST_S)
 
-    async def forget_old(self, now: datetime, retention: timedelta) -> int:
-        """Delete some of what is older than the retention; returns how many turns."""
-        final = turns.c.status.not_in((*UNFINISHED, "waiting_input"))
-        old = (
-            select(turns.c.turn_id)
-            .where(turns.c.finished_at < now - retention, final)
-            .limit(_DELETED_AT_ONCE)
+    async def forget_old(self, now: datetime, retention: timedelta) -> bool:
+        """Delete some of what is older than the retention.
+
+        Returns:
+            Whether there may be more.
+        """
+        too_old = (
+            (turns, turns.c.finished_at, now - retention),
+            (idempotency_keys, idempotency_keys.c.created_at, now - IDEMPOTENCY_KEPT),
+            (tool_calls, tool_calls.c.started_at, now - retention),
+            (nodes, nodes.c.expires_at, DatabaseTime(-retention)),
         )
 
-        async def operation(connection: AsyncConnection) -> int:
-            deleted = await connection.execute(delete(turns).where(turns.c.turn_id.in_(old)))
-            await connection.execute(
-                delete(idempotency_keys).where(
-                    idempotency_keys.c.created_at < now - IDEMPOTENCY_KEPT
-                )
-            )
-            await connection.execute(
-                delete(tool_calls).where(tool_calls.c.started_at < now - retention)
-            )
-            await connection.execute(delete(nodes).where(nodes.c.expires_at < now - retention))
-            return deleted.rowcount
+        def operation(connection: Connection) -> bool:
+            more = False
+            for table, column, before in too_old:
+                key = table.primary_key.columns
+                oldest = select(*key).where(column < before).order_by(column)
+                some = tuple_(*key).in_(oldest.limit(_DELETED_AT_ONCE))
+                deleted = connection.execute(delete(table).where(some))
+                more = more or deleted.rowcount == _DELETED_AT_ONCE
+            return more
 
         return await self._database.journal.run(operation)
 
 
-async def _one_at_a_time(connection: AsyncConnection, *names: str) -> None:
+def _runs_elsewhere(turn_id: str) -> OwnershipLostError:
+    return OwnershipLostError(f"The turn {turn_id!r} runs elsewhere.")
+
+
+def _size_of(turn: Turn, given: TurnInput) -> int:
+    return given.size + json_size(turn.metadata)
+
+
+def _one_at_a_time(connection: Connection, *names: str) -> None:
     """Have what other nodes do under the same names wait for the end of this transaction.
 
     SQLite has one writer at a time anyway.
     """
     if connection.dialect.name == "postgresql":
         name = func.hashtextextended("\n".join(names), 0)
-        await connection.execute(select(func.pg_advisory_xact_lock(name)))
+        connection.execute(select(func.pg_advisory_xact_lock(name)))
 
 
-async def _append(connection: AsyncConnection, turn: Turn, kind: EntryKind) -> int:
+def _charge(connection: Connection, turn: Turn) -> None:
+    """Add what a turn has used to its user's day, unless that was drawn call by call."""
+    is_drawn = (
+        select(turns.c.input["is_drawn"].as_boolean())
+        .where(turns.c.turn_id == turn.turn_id)
+        .scalar_subquery()
+    )
+    used = {
+        "model_calls": turn.usage.model_calls,
+        "input_tokens": turn.usage.input_tokens,
+        "output_tokens": turn.usage.output_tokens,
+        "cost_usd": turn.usage.cost_usd or 0.0,
+    }
+    amounts = {name: case((is_drawn, 0), else_=amount) for name, amount in used.items()}
+    day = day_of(turn.finished_at or turn.created_at)
+    add_to_day(connection, turn.user_id, day, {"turns": 1, **amounts})
+
+
+def _append(connection: Connection, turn: Turn, kind: EntryKind) -> int:
     """Store an entry of a turn that no node runs; returns its number."""
     highest = select(func.coalesce(func.max(turn_entries.c.number), 0))
-    last = await connection.scalar(highest.where(turn_entries.c.turn_id == turn.turn_id))
+    last = connection.scalar(highest.where(turn_entries.c.turn_id == turn.turn_id))
     entry = Entry.of((last or 0) + 1, kind, turn)
-    await connection.execute(insert(turn_entries), rows_of(turn.turn_id, [entry]))
+    connection.execute(insert(turn_entries), rows_of(turn.turn_id, [entry]))
     return entry.number

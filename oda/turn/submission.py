@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict
 
 from oda.agent.limits import TurnLimits
 from oda.session.lane import OnBusy
+from oda.session.user_storage import json_size
 
 
 class TurnInput(BaseModel):
@@ -24,6 +25,19 @@ class TurnInput(BaseModel):
     """State changes that are stored with the message."""
     grants: int = 0
     """How often a person has granted as much again as the limits say."""
+    is_drawn: bool = False
+    """Whether each call is drawn from the user's day; else what was used is added at the end."""
+    goes_beyond_day: bool = False
+    """Whether a person has agreed that it goes on though the day is used up."""
+
+    @property
+    def size(self) -> int:
+        """Bytes of the message and of the changes of the state, files as JSON has them."""
+        parts = self.message.parts or []
+        files = sum(len(part.inline_data.data or b"") for part in parts if part.inline_data)
+        others = [part.model_copy(update={"inline_data": None}) for part in parts]
+        said = [part.model_dump(mode="json", exclude_none=True) for part in others]
+        return 4 * files // 3 + json_size([said, self.state_delta or {}])
 
     def stored(self) -> dict[str, Any]:
         return self.model_dump(mode="json", by_alias=True, exclude_none=True)

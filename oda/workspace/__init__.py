@@ -1,1 +1,1 @@
-"""Where an agent works: a directory for each run, its files, and a sandbox for code."""
+"""Workspaces of agents: a directory for each run, its files, and a sandbox for code."""

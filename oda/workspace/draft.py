@@ -1,4 +1,4 @@
-"""A file while it is being written: nobody sees it before it is whole."""
+"""A file that becomes visible only when it is complete."""
 
 import os
 import secrets
@@ -35,7 +35,7 @@ class Draft:
         self._path = path
         self._draft = f"{PREFIX}{secrets.token_hex(8)}"
         self.replaces = self._there()
-        """Size of the file that it is to take the place of; None without one."""
+        """Size of the file to be replaced; None if there is none."""
         self._handle = os.open(self._draft, _NEW, 0o600, dir_fd=top)
 
     def append(self, data: bytes) -> None:

@@ -18,7 +18,7 @@ class SharedHandle:
         self._lock = threading.Lock()
 
     def fileno(self) -> int:
-        """The number; it holds while nobody has called `close`."""
+        """Return the file descriptor; it is valid until `close` is called."""
         return self._handle
 
     @contextmanager
@@ -38,7 +38,7 @@ class SharedHandle:
             self._let_go()
 
     def close(self) -> None:
-        """Let nobody else use it."""
+        """Refuse further use; the descriptor is closed when its current users have finished."""
         with self._lock:
             if self._closed:
                 return

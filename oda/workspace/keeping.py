@@ -1,4 +1,4 @@
-"""Files in and out of a workspace: what a message brings, and what is kept when a run has ended."""
+"""Transfer of files: from messages into a workspace, and from a finished run into artifacts."""
 
 import re
 import unicodedata
@@ -31,7 +31,7 @@ class LeftOut:
 
 @dataclass(frozen=True)
 class Kept:
-    """What has become of the outputs of a run."""
+    """Which outputs of a run were kept."""
 
     names: tuple[str, ...]
     """Artifacts that hold what the files in output/ hold, by their paths in it."""

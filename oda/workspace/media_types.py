@@ -1,4 +1,4 @@
-"""What kind of content a file has by its name, and the other way round; on all systems alike."""
+"""Media types by file name and vice versa, independent of the system."""
 
 from mimetypes import MimeTypes
 from pathlib import PurePosixPath
@@ -21,10 +21,10 @@ for _suffix, _type in _ALSO.items():
 
 
 def media_type(path: str) -> str:
-    """The type that a name stands for."""
+    """Return the media type for a file name."""
     return _TYPES.types_map[True].get(PurePosixPath(path).suffix.lower(), UNKNOWN)
 
 
 def suffix_of(media_type: str) -> str:
-    """The suffix that files of a type have, with its dot; empty if nobody knows."""
+    """Return the suffix of a media type, with its dot; empty if the type is unknown."""
     return _TYPES.guess_extension(media_type.partition(";")[0].strip()) or ""

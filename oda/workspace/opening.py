@@ -1,4 +1,4 @@
-"""Two ways to open what lies below an open directory without following a link anywhere."""
+"""Two ways to open paths below an open directory without following links."""
 
 import ctypes
 import errno

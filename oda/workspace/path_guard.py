@@ -38,7 +38,7 @@ class Entry(NamedTuple):
 
     @property
     def is_a_file(self) -> bool:
-        """Whether it can be read under its path."""
+        """Whether it is a plain file that can be read under its path."""
         try:
             names_of(self.path)
             check_plain(self.path, self.status)
@@ -64,10 +64,10 @@ class Root:
 
     @classmethod
     def at(cls, path: Path, *, opener: Opener | None = None) -> Self:
-        """Open a directory of the host; this path itself is trusted.
+        """Open a directory of the host by a trusted path.
 
         Raises:
-            OSError: there is none.
+            OSError: the directory does not exist.
             WorkspaceError: this system cannot open files relative to a directory.
         """
         if os.open not in os.supports_dir_fd:
@@ -109,7 +109,7 @@ class Root:
             return handle
 
     def status(self, path: str) -> os.stat_result | None:
-        """Size and times of a file; None if nothing or a folder is there."""
+        """Return size and times of a file; None if it does not exist or is a folder."""
         with self._handle.held() as top, refusing(path):
             try:
                 handle = self._open(top, _some(path), _FILE)
@@ -124,9 +124,9 @@ class Root:
 
     @contextmanager
     def draft(self, path: str, *, before_folder: Callable[[], None]) -> Iterator[Draft]:
-        """A new file that takes the place of `path` when it is published; else it goes away.
+        """Create a file that replaces `path` when it is published, and is deleted otherwise.
 
-        `before_folder` is called before each folder that has to be made, and may raise.
+        `before_folder` is called before each folder that has to be created, and may raise.
         """
         *folders, name = _some(path)
         with (
@@ -149,7 +149,7 @@ class Root:
     # --- folders
 
     def open_folder(self, path: str = "") -> int | None:
-        """A handle of a folder, which the caller closes; None if nothing is there."""
+        """Return a handle of a folder, which the caller must close; None if it does not exist."""
         with self._handle.held() as top, refusing(path):
             try:
                 return self._open(top, names_of(path), FOLDER)
@@ -162,7 +162,7 @@ class Root:
             return self._make_folders(top, names_of(path), lambda: None)
 
     def entries(self, path: str = "", *, deep: bool = True) -> Iterator[Entry]:
-        """What is in a folder, and in the folders in it; without what belongs to the guard."""
+        """Yield the entries of a folder, by default recursively, without the guard's own files."""
         folders = [names_of(path)]
         with self._handle.held() as top:
             with refusing(path):

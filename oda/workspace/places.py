@@ -1,4 +1,4 @@
-"""Where the workspace of a run lies below the directory of all of them. Pure."""
+"""Location of a run's workspace below the common directory. Pure."""
 
 import hashlib
 import re
@@ -23,5 +23,5 @@ def folder_of(name: str) -> str:
 
 
 def may_be_ours(folder: str) -> bool:
-    """Whether `folder_of` can have given a folder its name."""
+    """Return whether `folder_of` may have produced this name."""
     return bool(_PLAIN.fullmatch(folder) or _HASHED.fullmatch(folder))

@@ -1,4 +1,4 @@
-"""What the operating system says about a path, in the words of a workspace."""
+"""Conversion of the operating system's path errors to errors of a workspace."""
 
 import errno
 import os

@@ -39,7 +39,7 @@ def names_of(path: str) -> tuple[str, ...]:
 
 
 def shown(path: str) -> str:
-    """A path as messages quote it: short, with escapes for what nobody sees."""
+    """Return a path for messages: shortened, with invisible characters escaped."""
     cut = path if len(path) <= _SHOWN_CHARS else f"{path[:_SHOWN_CHARS]}…"
     return ascii(cut) if not cut.isprintable() else repr(cut)
 
@@ -49,6 +49,8 @@ def _fault_of_path(path: str) -> str | None:
         return f"is longer than {MAX_CHARS} characters"
     if not path.isprintable():
         return "has characters that nobody sees"
+    if "\N{REPLACEMENT CHARACTER}" in path:
+        return "has a character in the place of one that was lost (U+FFFD)"
     if path.startswith("/"):
         return "is absolute"
     if "\\" in path:

@@ -1,4 +1,4 @@
-"""Removing a tree of which nobody knows how deep it is, or what its links lead to."""
+"""Removal of a tree of unknown depth, whose links may lead anywhere."""
 
 import os
 import secrets

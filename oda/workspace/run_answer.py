@@ -1,4 +1,4 @@
-"""What a model is told of a run of its code. Pure."""
+"""The message to a model about a run of its code. Pure."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -48,7 +48,7 @@ def _with_note(text: str, note: str) -> str:
 
 
 def _middle_left_out(text: str, max_chars: int) -> tuple[str, bool]:
-    """The beginning and the end, which says what went wrong; and whether something is missing."""
+    """Return the beginning and the end (with the errors), and whether anything is missing."""
     if len(text) <= max_chars:
         return text, False
     half = max_chars // 2

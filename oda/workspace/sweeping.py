@@ -1,4 +1,4 @@
-"""Removing the workspaces that nobody uses any more, as long as a process lives."""
+"""Periodic removal of unused workspaces while a process lives."""
 
 import asyncio
 from collections.abc import AsyncIterator

@@ -42,7 +42,7 @@ def answering_refusals(tool: Callable[P, Awaitable[Answer]]) -> Callable[P, Awai
 
 
 def refusal(error: OdaError) -> Answer:
-    """How a tool tells that something is not allowed, and what to do instead."""
+    """Return a tool's answer about a refused operation, with a remedy."""
     return {"error": {"code": error.code, "message": str(error)}}
 
 
@@ -140,5 +140,5 @@ async def run_python(code: str, tool_context: ToolContext) -> Answer:
 
 
 def needs_sandbox(tools: Iterable[str]) -> bool:
-    """Whether tools of these names have code run."""
+    """Return whether any of these tools runs code."""
     return run_python.__name__ in tools

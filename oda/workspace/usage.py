@@ -1,4 +1,4 @@
-"""What a workspace holds: counted once, then kept up with, so that no write looks at all files."""
+"""Usage of a workspace: counted once, then updated, so that writes need not scan all files."""
 
 import stat
 import threading
@@ -25,7 +25,10 @@ class Usage:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def count_once(self, root: Root) -> None:
-        """Count what there is unless it is known, without what a process that died was writing."""
+        """Count the usage unless it is known.
+
+        Incomplete writes of dead processes are deleted first.
+        """
         with self._lock:
             if not self._known:
                 root.delete_drafts()
@@ -93,10 +96,10 @@ class Writing:
         self.bytes = 0
 
     def grow(self, size: int) -> None:
-        """Make room for a further piece.
+        """Reserve room for a further piece.
 
         Raises:
-            QuotaExceededError: there is none.
+            QuotaExceededError: there is not enough room.
         """
         usage = self._usage
         with usage._lock:

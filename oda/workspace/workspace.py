@@ -15,7 +15,7 @@ from oda.workspace.usage import Usage
 
 INPUT, DATA, OUTPUT = "input", "data", "output"
 FOLDERS = (INPUT, DATA, OUTPUT)
-"""What came with the message, what the run works with, and what it is asked for."""
+"""Folders for files of the message, for the run's own data, and for requested results."""
 
 _CHUNK = 2**20
 

@@ -2,11 +2,13 @@
 
 import asyncio
 import os
+import shutil
 import stat
+import tempfile
 import threading
 from collections import Counter
-from collections.abc import Coroutine, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import AsyncIterator, Coroutine, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager, nullcontext
 from functools import cache, partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -30,15 +32,15 @@ Opened = TypeVar("Opened", Workspace, Workspace | None)
 
 
 class Workspaces:
-    """Opens workspaces, and removes those that nobody has used for long.
+    """Opens workspaces, and removes those that have not been used for long.
 
-    Who may see which is for the caller to decide. A session's id is unique for its user only, so
-    what tells runs apart is the run's id, which is to be one that nobody else can choose.
+    Access control is up to the caller. A session's id is unique only per user, so runs are
+    identified by the run's id, which nobody else must be able to choose.
 
     Args:
-        root: A directory for all of them, made when it is needed.
-        settings: Quotas, and how long they are kept.
-        clock: Tells when one was used.
+        root: Directory of all workspaces, created when needed.
+        settings: Quotas and retention.
+        clock: Provides the times at which workspaces were used.
     """
 
     def __init__(self, root: Path, settings: WorkspaceSettings, clock: Clock) -> None:
@@ -52,7 +54,7 @@ class Workspaces:
         self._recent: LRUCache[Place, Usage] = LRUCache(_USAGES_KEPT)
 
     async def open(self, session_id: str, run_id: str) -> Workspace:
-        """The workspace of a run, made if it is not there; whoever opens it closes it."""
+        """Open the workspace of a run, creating it if it is missing; the caller must close it."""
         return await _or_closed(asyncio.to_thread(self._made, session_id, run_id))
 
     async def find(self, session_id: str, run_id: str) -> Workspace | None:
@@ -152,7 +154,7 @@ class Workspaces:
             return unused
 
     def _forget(self, place: Place) -> None:
-        """What was counted there, or below it, holds no more."""
+        """Drop the usage counted at a place and below it."""
         for usages in (self._usages, self._recent):
             for known in [one for one in usages if f"{one}/".startswith(f"{place}/")]:
                 del usages[known]
@@ -163,7 +165,7 @@ class Workspaces:
 
     @contextmanager
     def _base(self) -> Iterator[Root | None]:
-        """The directory of all workspaces; None if there is none yet."""
+        """Open the directory of all workspaces; None if it does not exist yet."""
         with _keeping():
             try:
                 base = Root.at(self._path)
@@ -174,7 +176,7 @@ class Workspaces:
 
 
 async def _or_closed(opening: Coroutine[Any, Any, Opened]) -> Opened:
-    """What a thread opens; it is closed if nobody waits for it any more."""
+    """Return what a thread opens; close it if the caller has been cancelled."""
     task = asyncio.create_task(opening)
     try:
         return await asyncio.shield(task)
@@ -205,6 +207,18 @@ def current_workspaces() -> Workspaces:
 def _from_environment() -> Workspaces:
     settings = Settings.load()
     return Workspaces(settings.workspace_root, settings.workspace, SystemClock())
+
+
+@asynccontextmanager
+async def temporary_workspace() -> AsyncIterator[Workspace]:
+    """Open a new, empty workspace; remove it with its content at the end."""
+    directory = await asyncio.to_thread(tempfile.mkdtemp, prefix="oda-workspace-")
+    try:
+        workspaces = Workspaces(Path(directory), WorkspaceSettings(), SystemClock())
+        async with await workspaces.open("temporary", "run") as workspace:
+            yield workspace
+    finally:
+        await asyncio.to_thread(shutil.rmtree, directory, ignore_errors=True)
 
 
 def _folders(base: Root, folder: str) -> list[str]:

@@ -29,6 +29,7 @@ from scripts.benchmark.servers import (
     OdaServe,
     OdaServeOnPostgres,
     before,
+    langgraph_server,
 )
 from scripts.benchmark.target import BareRunner, TurnFailed
 
@@ -49,6 +50,11 @@ def _arguments() -> argparse.Namespace:
         "--adk-sqlalchemy",
         action="store_true",
         help="measure `adk api_server` on sqlite+aiosqlite as well",
+    )
+    parser.add_argument(
+        "--langgraph",
+        action="store_true",
+        help="measure LangGraph behind FastAPI as well; its packages are installed for that",
     )
     parser.add_argument(
         "--before",
@@ -85,6 +91,9 @@ async def _run(arguments: argparse.Namespace, console: Console) -> Run:
         factories["oda-before"] = before(OdaServe, arguments.before.resolve())
     async with AsyncExitStack() as stack:
         directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="oda-bench-")))
+        if arguments.langgraph:
+            console.print("installing LangGraph", style="dim")
+            factories["langgraph"] = await langgraph_server(directory / "langgraph")
         if arguments.pg:
             database = await stack.enter_async_context(fresh_database(arguments.pg))
             factories["oda-postgres"] = partial(OdaServeOnPostgres, database=database)

@@ -31,7 +31,7 @@ class Size:
 
     starts: int
     rounds: int
-    """Of turns one after the other."""
+    """Number of rounds of consecutive turns."""
     sessions_per_round: int
     bursts: int
     burst_size: int

@@ -1,4 +1,4 @@
-"""What turns of the resume agent cost late in a session, relative to early ones.
+"""The cost of the resume agent's turns late in a session, relative to early ones.
 
 In this process: an embedded `OdaContext` on SQLite, and a model server in a process of its own.
 """

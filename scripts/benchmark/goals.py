@@ -1,4 +1,4 @@
-"""What oda must reach, judged on the numbers of one run. Pure."""
+"""The goals of oda, checked against the numbers of one run. Pure."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -22,7 +22,7 @@ from scripts.benchmark.target import KeepsOrder, Target, TurnFailed
 _AROUND = 2
 """Turns before and after the early one that are measured with it, and as many late ones."""
 _SETTLE_S = 0.015
-"""What a target does right after its answer belongs to the turn."""
+"""Work that a target does right after its answer counts as part of the turn."""
 
 
 @dataclass(frozen=True, kw_only=True)

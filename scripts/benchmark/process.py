@@ -59,9 +59,18 @@ class ChildProcess:
     def ended(self) -> bool:
         return self._process.returncode is not None
 
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
+    def log(self) -> str:
+        """The output of the process so far."""
+        return self._log.read_text(errors="replace")
+
     def log_tail(self, characters: int = 1500) -> str:
         """The end of what it has printed."""
-        return self._log.read_text(errors="replace")[-characters:]
+        return self.log[-characters:]
 
     def cpu_s(self) -> float:
         """CPU seconds of the process and its living children."""

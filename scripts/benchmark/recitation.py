@@ -17,7 +17,7 @@ WORST_LIMIT_MS = 20.0
 
 _LENGTH = 2000
 _TEXTS = 20
-"""Of each kind, each with other mistakes."""
+"""Number of samples of each kind, each with different mistakes."""
 _REPETITIONS = 5
 _COMMON = [
     bytes((row, cell)).decode("gb2312") for row in range(0xB0, 0xC0) for cell in range(0xA1, 0xFF)

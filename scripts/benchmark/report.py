@@ -32,7 +32,7 @@ def table_of(run: Run) -> Table:
 
 
 def notes_of(run: Run) -> list[str]:
-    """What was compared, how steady the machine was, and how turns failed."""
+    """Return what was compared, the stability of the machine, and the failures of turns."""
     notes = [f"{name}: {result.about}" for name, result in run.targets.items()]
     notes.append(
         f"one at a time, in sessions of {TURNS_PER_SESSION} turns, except where it says otherwise; "

@@ -1,4 +1,4 @@
-"""What a run has found, as plain values."""
+"""The results of a run, as plain values."""
 
 from dataclasses import dataclass
 from statistics import fmean
@@ -6,7 +6,7 @@ from statistics import fmean
 TURNS_PER_SESSION = 4
 """In a short session."""
 EARLY_TURN, LATE_TURN = 5, 200
-"""Of a long session, to be compared."""
+"""Turns of a long session that are compared."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,7 +65,7 @@ class Line:
 
     sent: int
     fault: str | None
-    """What went wrong with one of them, or with their order; None when nothing did."""
+    """The error of one of them, or of their order; None if there is none."""
     duration_s: float
 
 

@@ -1,4 +1,4 @@
-"""What a run in a sandbox costs beside plain `python -c pass`, measured in turn."""
+"""The cost of a run in a sandbox relative to plain `python -c pass`, measured in turn."""
 
 import asyncio
 import subprocess
@@ -20,7 +20,7 @@ from scripts.benchmark.goals import Goal
 from scripts.benchmark.target import TurnFailed
 
 BEYOND_PLAIN_LIMIT_MS = 60.0
-"""Of a whole run, over plain Python."""
+"""Of a whole run, relative to plain Python."""
 
 _RUNS = 40
 _AT_ONCE = 20
@@ -40,7 +40,7 @@ class SandboxCost:
     start_ms: tuple[float, ...]
     """Of a program that does nothing."""
     whole_ms: tuple[float, ...]
-    """Of one that reads a file of 100 kB and leaves another, workspace opened and closed."""
+    """Of a program that reads a file of 100 kB and writes another, including the workspace."""
     plain_at_once_ms: float
     at_once_ms: float
     """Until the last of 20 has ended."""

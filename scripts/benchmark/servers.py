@@ -14,9 +14,16 @@ from pydantic_core import from_json
 
 from scripts.benchmark.postgres import Database
 from scripts.benchmark.target import TURN_WITHIN_S, KeepsOrder, Target, TurnFailed, plain_adk
-from scripts.benchmark.workload import ANSWER, MODEL, QUESTION
+from scripts.benchmark.workload import ANSWER, MODEL, MODEL_BASE_VARIABLE, QUESTION
 
 _APP = "calculator"
+_OF_LANGGRAPH = (
+    "langgraph",
+    "langgraph-checkpoint-sqlite",
+    "langchain-openai",
+    "fastapi",
+    "uvicorn[standard]",
+)
 _AGENTS = Path(__file__).parent / "agents"
 
 
@@ -112,13 +119,66 @@ class AdkApiServerOnSqlAlchemy(AdkApiServer):
         return [*super().command, "--session_service_uri", url]
 
 
+class LangGraphServer(HttpTarget):
+    """LangGraph behind FastAPI, with the checkpointer of its documentation."""
+
+    name = "langgraph"
+    about = (
+        "LangGraph and FastAPI with AsyncSqliteSaver and ChatOpenAI, in an environment of its own"
+    )
+    health = "/health"
+    agents = "adk"  # it serves its own; the folder is not read
+    python: Path
+
+    @property
+    def command(self) -> list[str]:
+        app = Path(__file__).with_name("langgraph_app.py")
+        return [
+            *(str(self.python), "-m", "uvicorn", app.stem, "--app-dir", str(app.parent)),
+            *("--port", str(self._port), "--log-level", "warning"),
+        ]
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        return {
+            MODEL_BASE_VARIABLE: self._model_base,
+            "BENCH_DATABASE": str(self._work / "checkpoints.db"),
+        }
+
+    async def new_session(self) -> str:
+        return str(from_json(await self._post("/sessions", {}))["session_id"])
+
+    async def turn(self, session: str) -> None:
+        stream = await self._post(f"/sessions/{session}/turns", {"message": QUESTION})
+        if ANSWER.encode() not in stream.rpartition(b"event: done")[2]:
+            raise TurnFailed(stream[-300:].decode(errors="replace"))
+
+
+async def langgraph_server(directory: Path) -> type[LangGraphServer]:
+    """Install LangGraph's packages into a new environment, for a target that uses them.
+
+    Raises:
+        RuntimeError: they cannot be installed.
+    """
+    python = directory / "bin" / "python"
+    for command in (
+        (sys.executable, "-m", "venv", str(directory)),
+        (str(python), "-m", "pip", "install", "--quiet", *_OF_LANGGRAPH),
+    ):
+        made = await asyncio.create_subprocess_exec(*command, stderr=asyncio.subprocess.PIPE)
+        _, said = await made.communicate()
+        if made.returncode:
+            raise RuntimeError(f"LangGraph cannot be installed: {said.decode()[-300:]}")
+    return type("Installed", (LangGraphServer,), {"python": python})
+
+
 class OdaServe(HttpTarget, KeepsOrder):
     """Our server."""
 
     name = "oda"
     about = (
-        "oda serve --no-dev-ui with its defaults (SQLite through SQLAlchemy, a window of recent "
-        "events, LiteLLM's own HTTP handler), configured_model()"
+        "oda serve --no-dev-ui with its defaults (SQLite, a window of recent events, OpenAI's "
+        "protocol without a client library)"
     )
     health = "/readyz"
     agents = "oda"

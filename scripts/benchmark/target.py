@@ -1,4 +1,4 @@
-"""What is compared: how a target is started, asked for a turn, and charged for it."""
+"""The compared targets: how a target is started, sent a turn, and measured."""
 
 import asyncio
 import os
@@ -26,7 +26,7 @@ class Target(ABC):
 
     name: str
     about: str
-    """What it is, in a line for the report."""
+    """One-line description for the report."""
 
     def __init__(self, *, model_base: str, work: Path) -> None:
         """
@@ -160,7 +160,7 @@ def plain_adk(model_base: str) -> Mapping[str, str]:
 
 
 def _inherited_environment() -> dict[str, str]:
-    """What a user's shell would give: none of our settings, bytecode kept."""
+    """Return the environment of a user's shell: without our settings, with bytecode caching."""
     inherited = {
         name: value
         for name, value in os.environ.items()

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import re
+import shutil
 import signal
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -13,6 +14,7 @@ from pathlib import Path
 import httpx
 import pytest
 import pytest_asyncio
+from playwright.async_api import Browser, async_playwright
 
 from oda.testing import ModelServer
 from tests.support.model_settings import gemini
@@ -20,6 +22,10 @@ from tests.support.model_settings import gemini
 ROOT = Path(__file__).parents[2]
 TEST_AGENTS = ROOT / "tests" / "support" / "agents"
 READY_WITHIN_S = 60.0
+BROWSER_ARGUMENTS = [
+    *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
+    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
+]
 LONGEST_LINE = 4 * 1024 * 1024
 """Of the output; debug logs show whole requests."""
 
@@ -114,6 +120,22 @@ async def serve(tmp_path: Path) -> AsyncIterator[Serve]:
             return await stack.enter_async_context(_serving(arguments, agents, data, env))
 
         yield start
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def browser() -> AsyncIterator[Browser]:
+    """A Chromium without windows; tests that use it are marked `browser`."""
+    path = shutil.which("chromium") or shutil.which("google-chrome")
+    if path is None:
+        if os.environ.get("ODA_TEST_REQUIRE_SERVERS"):
+            pytest.fail("Chromium is required here and is not installed")
+        pytest.skip("needs Chromium")
+    async with async_playwright() as playwright:
+        browser = await playwright.chromium.launch(
+            executable_path=path, args=BROWSER_ARGUMENTS, timeout=60_000
+        )
+        yield browser
+        await browser.close()
 
 
 @asynccontextmanager

@@ -1,20 +1,16 @@
 """A hostile article and a good one, opened in a real browser."""
 
-import os
-import shutil
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 import pytest_asyncio
-from playwright.async_api import ConsoleMessage, Page, Request, async_playwright
+from playwright.async_api import Browser, ConsoleMessage, Page, Request
 
 from mcp_tools.publishing.cover import cover_svg
 from mcp_tools.publishing.html import make_page
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.browser]
 
-ARGUMENTS = ("--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking")
 DRAWING = (
     '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 8 8" onload="parent.ran=1">'
     '<image href="http://127.0.0.1:9/svg.png"/><script>parent.ran=1</script>'
@@ -38,18 +34,8 @@ HOSTILE = f"""<!doctype html><html><head><title></title><script>ran=1</script></
 
 
 @pytest_asyncio.fixture(loop_scope="module")
-async def page() -> AsyncIterator[Page]:
-    browser_path = shutil.which("chromium") or shutil.which("google-chrome")
-    if browser_path is None:
-        if os.environ.get("ODA_TEST_REQUIRE_SERVERS"):
-            pytest.fail("Chromium is required here and is not installed")
-        pytest.skip("needs Chromium")
-    async with async_playwright() as playwright:
-        browser = await playwright.chromium.launch(
-            executable_path=browser_path, args=ARGUMENTS, timeout=60_000
-        )
-        yield await browser.new_page()
-        await browser.close()
+async def page(browser: Browser) -> Page:
+    return await browser.new_page()
 
 
 async def test_hostile_article_runs_nothing_and_asks_for_nothing(

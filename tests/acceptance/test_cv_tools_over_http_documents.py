@@ -14,6 +14,7 @@ from oda.database.database import open_database
 from oda.database.migrate import upgrade
 from oda.identity.keys import ApiKeys
 from tests.support.cv_tools import ALIAS, PATH, say
+from tests.support.official_schema import OFFICIAL
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -244,6 +245,11 @@ async def test_the_resume_comes_as_the_document_or_as_a_file(
         plain = await client.get(here, params=query)
         assert plain.headers["content-type"] == "application/json"
         assert plain.json() == RESUME
+    await say(client, "把名字改成李雷", session_id=session)
+    document, exported = (await client.get(here)).json(), await client.get(f"{here}?format=json")
+    assert document["meta"]["version"] == 1
+    OFFICIAL.validate(exported.json())
+    assert exported.json() == {**document, "meta": {"version": "1"}}
     starts = {"md": b"#", "html": b"<!DOCTYPE html>", "docx": b"PK", "pdf": b"%PDF-"}
     types = {"md": "text/markdown; charset=utf-8", "html": "text/html; charset=utf-8"}
     types |= {"docx": DOCX, "pdf": "application/pdf"}

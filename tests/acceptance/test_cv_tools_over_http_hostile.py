@@ -11,6 +11,7 @@ import pytest_asyncio
 
 from tests.support.cv_tools import ALIAS, PATH, say
 from tests.support.hostile import BODIES, IDS, LEAKS, Hostile
+from tests.support.largest_resumes import largest_resumes
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -107,6 +108,64 @@ async def test_an_odd_request_is_answered(client: httpx.AsyncClient, number: int
     here = f"{PATH}/{session}/resume"
     for query in ("", "?format=html", "?format=md"):
         is_well_answered(await client.get(f"{here}{query}"))
+
+
+def _nested(depth: int) -> Any:
+    value: Any = 1
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
+@pytest.mark.parametrize("depth", [14, 20, 60])
+async def test_deep_documents_are_refused_at_once_with_what_to_do(
+    client: httpx.AsyncClient, depth: int
+) -> None:
+    session = (await say(client, "hello", resume_data={"x": [[2]]}))["session_id"]
+    body = {"message": "hello", "resume_data": {"x": _nested(depth)}, "replace_resume": True}
+    for sent in (body, {**body, "session_id": session}):
+        answer = await client.post(PATH, json=sent)
+        is_well_answered(answer)
+        assert (answer.status_code, answer.json()["code"]) == (422, "resume_too_large")
+        assert "levels of nesting" in answer.text
+    file = json.dumps(body["resume_data"]).encode()
+    answer = await client.post(f"{PATH}/import", content=file)
+    is_well_answered(answer)
+    assert (answer.status_code, answer.json()["code"]) == (422, "resume_too_large")
+    assert (await client.get(f"{PATH}/{session}/resume")).json() == {"x": [[2]]}
+
+
+@pytest.mark.parametrize("shape", largest_resumes())
+async def test_the_largest_document_is_served(client: httpx.AsyncClient, shape: str) -> None:
+    document = largest_resumes()[shape]
+    session = (await say(client, "hello"))["session_id"]
+    replaced = await say(
+        client,
+        "把名字改成张三",
+        session_id=session,
+        resume_data=document,
+        replace_resume=True,
+    )
+    assert replaced["tool_result"]["success"]
+    assert replaced["resume"]["basics"]["name"] == "张三"
+    undone = await say(client, "撤销", session_id=session)
+    assert undone["resume"].get("work") == replaced["resume"].get("work")
+    answer = await client.get(f"{PATH}/{session}/resume?format=html")
+    assert answer.status_code == 200, answer.text
+
+
+async def test_a_document_too_large_that_a_client_wrote_into_the_state_is_told_of(
+    client: httpx.AsyncClient,
+) -> None:
+    session = (await say(client, "hello"))["session_id"]
+    state = f"/v1/apps/cv/sessions/{session}/state"
+    assert (await client.patch(state, json={"resume": {"x": _nested(40)}})).status_code == 200
+    said = await say(client, "add a job at Google", session_id=session)
+    assert (said["type"], said["tool_call"]) == ("error", None)
+    assert "levels of nesting" in said["reply"]
+    answer = await client.get(f"{PATH}/{session}/resume")
+    is_well_answered(answer)
+    assert (answer.status_code, answer.json()["code"]) == (422, "resume_too_large")
 
 
 async def test_text_that_no_store_takes_is_replaced(client: httpx.AsyncClient) -> None:

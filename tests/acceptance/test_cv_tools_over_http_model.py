@@ -12,7 +12,7 @@ import pytest_asyncio
 from oda.testing import ModelServer
 from oda.testing.script import Call, Cut, Error, Hang, Text, ToolCalls
 from tests.support.cv_tools import PATH, checked, say, stream
-from tests.support.model_settings import litellm
+from tests.support.model_settings import openai
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -24,7 +24,7 @@ BETTER = "Wrote dependable code."
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def client(serve_folder: Any, shared_model: ModelServer) -> AsyncIterator[httpx.AsyncClient]:
-    server = await serve_folder(AGENTS, **litellm(shared_model))
+    server = await serve_folder(AGENTS, **openai(shared_model))
     yield server.client
 
 
@@ -174,7 +174,7 @@ async def test_a_message_that_uses_up_its_limit_asks_to_go_on(
 ) -> None:
     limited = await serve_folder(
         AGENTS,
-        **litellm(shared_model),
+        **openai(shared_model),
         TURN__MODEL_CALLS="1",
         TURN__ON_LIMIT="ask",
     )

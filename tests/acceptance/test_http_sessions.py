@@ -248,5 +248,23 @@ async def test_characters_that_no_store_takes_do_no_harm(client: Any) -> None:
         headers={"Content-Type": "application/json"},
     )
     assert patched.json() == {"a": "x\ufffdy", "b": "\ufffd"}
-    turn = await client.post(f"{SESSIONS}/s/turns", json={"message": "a\x00b"})
-    assert turn.json()["turn"]["status"] == "succeeded"
+    for body in (
+        b'{"message": "a\\u0000b"}',
+        b'{"message": "\\ud800", "metadata": {"a": "\\udfff"}}',
+    ):
+        turn = await client.post(
+            f"{SESSIONS}/s/turns", content=body, headers={"Content-Type": "application/json"}
+        )
+        assert turn.status_code == 200, turn.text
+        assert turn.json()["turn"]["status"] == "succeeded"
+
+
+async def test_the_traceback_of_a_broken_agent_is_logged_once(serve: Any) -> None:
+    server = await serve()
+    for n in range(5):
+        refused = await server.client.post("/v1/apps/broken/sessions", json={"session_id": f"s{n}"})
+        assert refused.status_code == 500
+    await server.stop()
+    log = "".join(server.output)
+    assert log.count("Traceback (most recent call last)") == 1
+    assert log.count("request_failed") == 5

@@ -2,15 +2,16 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from typing import Any
 
 import httpx
 import pytest
+from playwright.async_api import Browser
 
 from oda.testing import ModelServer
 from oda.testing.script import Call, Cut, Error, Hang, Text, ToolCalls
-from tests.support.model_settings import litellm
+from tests.support.model_settings import openai
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.usefixtures("model")]
 
@@ -19,7 +20,7 @@ STREAM = {"Accept": "text/event-stream"}
 
 @pytest.fixture(scope="module")
 def model_settings(shared_model: ModelServer) -> dict[str, str]:
-    return litellm(shared_model)
+    return openai(shared_model)
 
 
 async def new_session(client: httpx.AsyncClient, **body: Any) -> str:
@@ -36,24 +37,44 @@ async def say(client: httpx.AsyncClient, session: str, message: str, **body: Any
     return result
 
 
-async def stream(
-    client: httpx.AsyncClient, method: str, url: str, **options: Any
-) -> list[tuple[int, str, dict[str, Any]]]:
-    """All (id, event, data) of a stream."""
-    found: list[tuple[int, str, dict[str, Any]]] = []
+Frame = tuple[int | None, str, dict[str, Any]]
+
+
+async def stream(client: httpx.AsyncClient, method: str, url: str, **options: Any) -> list[Frame]:
+    """All (id, event, data) of a stream; previews have no id."""
     headers = {**STREAM, **options.pop("headers", {})}
     async with client.stream(method, url, headers=headers, **options) as answer:
         assert answer.status_code == 200, await answer.aread()
         assert answer.headers["content-type"].startswith("text/event-stream")
-        frame: dict[str, str] = {}
-        async for line in answer.aiter_lines():
-            if line and not line.startswith(":"):
-                name, _, value = line.partition(": ")
-                frame[name] = value
-            elif frame:
-                found.append((int(frame["id"]), frame["event"], json.loads(frame["data"])))
-                frame = {}
-    return found
+        return [frame async for frame in frames_of(answer)]
+
+
+async def follow(client: httpx.AsyncClient, url: str) -> AsyncGenerator[Frame, None]:
+    async with client.stream("GET", url, headers=STREAM) as answer:
+        async for frame in frames_of(answer):
+            yield frame
+
+
+async def frames_of(answer: httpx.Response) -> AsyncIterator[Frame]:
+    frame: dict[str, str] = {}
+    async for line in answer.aiter_lines():
+        if line and not line.startswith(":"):
+            name, _, value = line.partition(": ")
+            frame[name] = value
+        elif frame:
+            number = int(frame["id"]) if "id" in frame else None
+            yield number, frame["event"], json.loads(frame["data"])
+            frame = {}
+
+
+_UNTIL_CLOSED = """url => new Promise(resolve => {
+    const told = {streams: 0, done: 0};
+    const source = new EventSource(url);
+    source.onopen = () => told.streams += 1;
+    source.addEventListener("done", () => told.done += 1);
+    source.onerror = () => { if (source.readyState === EventSource.CLOSED) resolve(told); };
+    setTimeout(() => { source.close(); resolve("it was never closed"); }, 20000);
+})"""
 
 
 async def follow_lines(client: httpx.AsyncClient, url: str) -> AsyncIterator[str]:
@@ -98,12 +119,60 @@ async def test_a_stream_has_growing_ids_the_record_first_and_done_last(
     model.play([Text(text="one two three")])
     session = await new_session(server.client)
     frames = await stream(server.client, "POST", f"{session}/turns", json={"message": "count"})
-    assert [number for number, _, _ in frames] == list(range(1, len(frames) + 1))
+    numbers = [number for number, _, _ in frames if number is not None]
+    assert numbers == list(range(1, len(numbers) + 1))
     kinds = [kind for _, kind, _ in frames]
     assert kinds[0] == "turn" and kinds[-1] == "done" and kinds.count("done") == 1
-    partial = [data for _, kind, data in frames if kind == "event" and data.get("partial")]
+    partial = [data for number, _, data in frames if number is None]
+    assert all(part["partial"] for part in partial)
     assert "".join(part["content"]["parts"][0]["text"] for part in partial) == "one two three"
     assert frames[-1][2]["status"] == "succeeded"
+    assert frames[-1][2]["reply"] == "one two three"
+
+
+async def test_a_reader_who_comes_back_gets_the_text_so_far_as_one_piece(
+    server: Any, model: ModelServer
+) -> None:
+    model.play([Cut(text="one two three", how="stall")])
+    session = await new_session(server.client)
+    accepted = await server.client.post(
+        f"{session}/turns",
+        json={"message": "count", "stream_tokens": True},
+        headers={"Prefer": "respond-async"},
+    )
+    url = accepted.headers["location"]
+    try:
+        async with asyncio.timeout(20):
+            said = ""
+            async for frame in follow(server.client, f"{url}/events"):
+                if frame[0] is None:
+                    said += frame[2]["content"]["parts"][0]["text"]
+                if said == "one two three":
+                    break
+            seen = 0
+            data: dict[str, Any] = {}
+            async for number, _, data in follow(server.client, f"{url}/events"):  # noqa: B007
+                if number is None:
+                    break
+                seen = number
+            assert data["partial"] and data["customMetadata"]["replacesPartial"] is True
+            assert [part["text"] for part in data["content"]["parts"]] == ["one two three"]
+            again = follow(server.client, f"{url}/events?after={seen}")
+            assert (await anext(again))[2]["content"] == data["content"]
+            await again.aclose()
+    finally:
+        await server.client.post(f"{url}/cancel")
+    listed = (await server.client.get(f"{url}/events")).json()["entries"]
+    assert not [entry for entry in listed if entry["data"].get("partial")]
+
+
+async def test_previews_can_be_left_out_of_a_stream(server: Any, model: ModelServer) -> None:
+    model.play([Text(text="one two three")])
+    session = await new_session(server.client)
+    frames = await stream(
+        server.client, "POST", f"{session}/turns?partials=false", json={"message": "count"}
+    )
+    assert [number for number, _, _ in frames] == list(range(1, len(frames) + 1))
     assert frames[-1][2]["reply"] == "one two three"
 
 
@@ -148,7 +217,7 @@ async def test_a_failed_turn_is_served_and_says_why(server: Any, model: ModelSer
 
 async def test_retries_end_with_one_escalating_event(serve: Any, model: ModelServer) -> None:
     server = await serve(
-        **litellm(model),
+        **openai(model),
         RETRY__MAX_RETRIES="2",
         RETRY__INITIAL_DELAY_S="0.01",
     )
@@ -191,12 +260,38 @@ async def test_reconnecting_at_any_position_gives_the_rest_and_nothing_twice(ser
     session = await new_session(server.client)
     frames = await stream(server.client, "POST", f"{session}/turns", json={"message": "a b c"})
     events = f"/v1/turns/{frames[-1][2]['turn_id']}/events"
-    for position in range(len(frames) + 1):
+    frames = [frame for frame in frames if frame[0] is not None]
+    for position in range(len(frames)):
         rest = await stream(server.client, "GET", events, headers={"Last-Event-ID": str(position)})
         assert rest == frames[position:]
         by_query = await server.client.get(events, params={"after": position})
         assert [entry["id"] for entry in by_query.json()["entries"]] == [f[0] for f in rest]
     assert (await server.client.get(events)).json()["done"] is True
+
+
+async def test_who_has_seen_the_end_is_told_to_stop(server: Any) -> None:
+    session = await new_session(server.client)
+    frames = await stream(server.client, "POST", f"{session}/turns", json={"message": "a b c"})
+    events, last = f"/v1/turns/{frames[-1][2]['turn_id']}/events", frames[-1][0] or 0
+    for view in ("events", "messages"):
+        for seen in (last, last + 1):
+            told = await server.client.get(
+                events, params={"view": view}, headers={**STREAM, "Last-Event-ID": str(seen)}
+            )
+            assert (told.status_code, told.content) == (204, b"")
+    listed = (await server.client.get(events, params={"after": last})).json()
+    assert (listed["entries"], listed["done"]) == ([], True)
+
+
+@pytest.mark.browser
+async def test_event_source_stops_after_done(server: Any, browser: Browser) -> None:
+    session = await new_session(server.client)
+    frames = await stream(server.client, "POST", f"{session}/turns", json={"message": "a b c"})
+    events = f"/v1/turns/{frames[-1][2]['turn_id']}/events"
+    page = await browser.new_page()
+    await page.goto(f"{server.url}/v1/apps")
+    told = await page.evaluate(_UNTIL_CLOSED, events)
+    assert told == {"streams": 1, "done": 1}
 
 
 async def test_a_client_that_leaves_does_not_stop_the_turn(server: Any, model: ModelServer) -> None:
@@ -313,7 +408,7 @@ async def test_a_busy_session_rejects_or_interrupts_as_asked(
 
 
 async def test_a_full_queue_is_429_with_retry_after(serve: Any, model: ModelServer) -> None:
-    server = await serve(**litellm(model), SESSION__MAX_QUEUED="1")
+    server = await serve(**openai(model), SESSION__MAX_QUEUED="1")
     model.play([Hang(times=None)])
     session = await new_session(server.client)
     answers = [
@@ -391,7 +486,7 @@ async def test_adks_own_routes_run_through_the_same_retry(server: Any, model: Mo
 
 
 async def test_sessions_outlive_the_server(serve: Any, model: ModelServer) -> None:
-    settings = litellm(model)
+    settings = openai(model)
     first = await serve(**settings)
     session = await new_session(first.client, state={"k": "v"})
     await say(first.client, session, "remember me")

@@ -20,13 +20,12 @@ from websockets.typing import Subprotocol
 from oda.clock import SystemClock
 from oda.context import OdaContext
 from oda.database.database import open_database
-from oda.database.migrate import upgrade
 from oda.identity.keys import ApiKeys
-from oda.identity.principal import Scope
-from oda.server.adk_identity import FOR_USERS, USER_IN_PATH
-from oda.server.adk_routes import first_segments, open_adk_app
+from oda.server.adk.access import access_to
+from oda.server.adk.application import open_adk_app
 from oda.server.app import create_app
 from oda.settings import Settings
+from tests.support.keys import bearer, make_key
 from tests.support.oda_command import Home
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -52,18 +51,8 @@ class Closed:
         return f"ws{self.server.url.removeprefix('http')}"
 
 
-def bearer(credential: str) -> dict[str, str]:
-    return {"Authorization": f"Bearer {credential}"}
-
-
 def key_of(client: httpx.AsyncClient) -> str:
     return client.headers["Authorization"].removeprefix("Bearer ")
-
-
-async def make_key(data: Path, user: str, scope: Scope = "user") -> str:
-    async with open_database(f"sqlite:///{data / 'oda.db'}") as database:
-        await upgrade(database.engine)
-        return (await ApiKeys(database, SystemClock()).create(user, scope))[1]
 
 
 async def revoke(data: Path, key: str) -> None:
@@ -256,14 +245,11 @@ async def test_each_route_of_adk_that_names_a_user_is_checked(adk: FastAPI) -> N
     schema = adk.openapi()
     with_user_in_body = set()
     for path, operations in schema["paths"].items():
-        segment = path.split("/")[1]
-        if segment not in FOR_USERS:
-            continue
-        if "{user" in path:
-            match = USER_IN_PATH.match(path)
-            assert match is not None, path
-            assert match["user"] == "{user_id}", path
-        for operation in operations.values():
+        for method, operation in operations.items():
+            template = path.replace("{artifact_name}", "{artifact_name:path}")
+            if access_to(method.upper(), template) != "user":
+                continue
+            assert "{user" not in path.replace("/users/{user_id}", ""), path
             names = {
                 item["name"] for item in operation.get("parameters", ()) if "user" in item["name"]
             }
@@ -273,12 +259,11 @@ async def test_each_route_of_adk_that_names_a_user_is_checked(adk: FastAPI) -> N
             if any("user" in name.lower() for model in models for name in model["properties"]):
                 with_user_in_body.add(path)
     assert with_user_in_body == {"/run", "/run_sse"}
-    assert first_segments(adk) >= FOR_USERS
 
 
 async def test_browsers_send_the_credential_as_a_subprotocol(closed: Closed) -> None:
-    await closed.anna.post("/apps/calculator/users/anna/sessions/live")
-    url = f"{closed.websocket_url}/run_live?app_name=calculator&session_id=live&user_id=anna"
+    await closed.anna.post(SESSIONS, json={"session_id": "live"})
+    url = f"{closed.websocket_url}{SESSIONS}/live/ws"
     offered = [Subprotocol("oda.v1"), Subprotocol(f"bearer.{key_of(closed.anna)}")]
     async with connect(url, subprotocols=offered) as websocket:
         assert websocket.subprotocol == "oda.v1"

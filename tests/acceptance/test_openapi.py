@@ -7,11 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import pytest_asyncio
 
 from oda.clock import SystemClock
 from oda.database.database import open_database
 from oda.database.migrate import upgrade
 from oda.identity.keys import ApiKeys
+from tests.support.unbounded import unbounded_places
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -21,13 +23,21 @@ CONFIGURATION = ROOT / "tests" / "support" / "schemathesis.toml"
 HOOKS = "tests.support.schemathesis_hooks"
 PROBLEM = "application/problem+json"
 WITHIN_S = 110
+APP = '"path.app" = "calculator"'
+"""The line of the configuration that names what is talked to."""
 
 
-async def explore(url: str, *arguments: str) -> None:
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def agents(serve_folder: Any) -> Any:
+    """The five applications."""
+    return await serve_folder(ROOT / "agents", LIMITS__REQUESTS_PER_MINUTE="1000000")
+
+
+async def explore(url: str, *arguments: str, configuration: Path = CONFIGURATION) -> None:
     """Let schemathesis ask all that it can think of; every check has to hold."""
     process = await asyncio.create_subprocess_exec(
         Path(sys.executable).with_name("st"),
-        *("--config-file", CONFIGURATION, "run", f"{url}/openapi.json"),
+        *("--config-file", configuration, "run", f"{url}/openapi.json"),
         *("--no-color", "--workers", "1", "--continue-on-failure", *arguments),
         cwd=ROOT,
         env={**os.environ, "SCHEMATHESIS_HOOKS": HOOKS, "PYTHONPATH": str(ROOT)},
@@ -65,10 +75,25 @@ async def test_a_closed_api_answers_as_its_document_says(serve_folder: Any, tmp_
     )
 
 
-async def test_the_routes_of_an_agent_answer_as_their_document_says(serve_folder: Any) -> None:
-    server = await serve_folder(ROOT / "agents", LIMITS__REQUESTS_PER_MINUTE="1000000")
+async def test_what_a_client_may_send_has_bounds(agents: Any) -> None:
+    document = (await agents.client.get("/openapi.json")).json()
+    assert len(document["paths"]) > 50
+    assert unbounded_places(document) == []
+
+
+async def test_the_routes_of_agents_answer_as_their_document_says(agents: Any) -> None:
     own = ("--include-path-regex", "^/api/", "--exclude-checks", "ignored_auth")
-    await explore(server.url, "--phases", "fuzzing", "-n", "5", *own)
+    await explore(agents.url, "--phases", "fuzzing", "-n", "5", *own)
+
+
+async def test_what_one_answer_names_can_be_asked_next(agents: Any, tmp_path: Path) -> None:
+    """All applications with all their routes, by the links of the document and those inferred."""
+    of_cv = tmp_path / "schemathesis.toml"
+    text = CONFIGURATION.read_text()
+    assert text.count(APP) == 1
+    of_cv.write_text(text.replace(APP, '"path.app" = "cv"'))
+    open_to_all = ("--exclude-checks", "ignored_auth")
+    await explore(agents.url, "--phases", "stateful", "-n", "10", *open_to_all, configuration=of_cv)
 
 
 async def test_every_refusal_is_documented_as_a_problem(keyless: Any) -> None:

@@ -13,7 +13,8 @@ from websockets.typing import Subprotocol
 from oda.clock import SystemClock
 from oda.database.database import open_database
 from oda.identity.audit import AuditLog
-from tests.acceptance.test_identity import bearer, make_key, revoke
+from tests.acceptance.test_identity import revoke
+from tests.support.keys import bearer, make_key
 from tests.support.orchestrator_client import opened, text
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")

@@ -319,6 +319,34 @@ async def test_messages_at_once_are_answered_in_a_row(client: httpx.AsyncClient)
     assert state["orchestration"]["version"] == 8
 
 
+async def test_steps_draw_from_the_day_of_who_calls_them(
+    shared_model: ModelServer, model: ModelServer, serve_folder: Any, tmp_path: Path
+) -> None:
+    limited = await serve_folder(
+        SCENES,
+        tmp_path,
+        MODEL="gemini-stub",
+        MODEL_API_BASE=shared_model.url,
+        DAY__MODEL_CALLS="2",
+    )
+    model.play([Text(text="Well told.")] * 24)
+    answers = await asyncio.gather(
+        *(limited.client.post(f"{STEPS}/tell-story", json={"text": "me"}) for _ in range(24))
+    )
+    assert len(model.requests) == 2
+    assert Counter(answer.status_code for answer in answers) == {200: 2, 429: 22}
+    refused = [answer for answer in answers if answer.status_code == 429]
+    assert {answer.json()["code"] for answer in refused} == {"daily_limit"}
+    assert 0 < int(refused[0].headers["Retry-After"]) <= 86400
+    by_rules = await limited.client.post(f"{STEPS}/praise", json={"text": "me"})
+    assert (by_rules.status_code, by_rules.json()["by_model"]) == (200, False)
+    made = await limited.client.post("/v1/apps/butler/sessions", json={})
+    turn = await limited.client.post(
+        f"/v1/apps/butler/sessions/{made.json()['session_id']}/turns", json={"message": "hello"}
+    )
+    assert (turn.status_code, turn.json()["code"]) == (429, "daily_limit")
+
+
 async def test_a_step_is_called_by_itself(client: httpx.AsyncClient, model: ModelServer) -> None:
     before = len((await client.get("/v1/apps/butler/sessions")).json()["sessions"])
     echoed = await client.post(f"{STEPS}/echo", json={"text": "hello", "more": 1})

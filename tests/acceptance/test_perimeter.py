@@ -105,22 +105,56 @@ async def test_strange_json_is_malformed(guarded: Any, path: str, body: bytes) -
 
 async def test_only_names_of_this_server_are_hosts(guarded: Any) -> None:
     for host, status in (("localhost", 200), ("oda.example:81", 200), ("evil.example", 403)):
-        for path in ("/livez", "/list-apps"):
-            answer = await guarded.client.get(path, headers={"Host": host})
-            assert answer.status_code == status
+        answer = await guarded.client.get("/livez", headers={"Host": host})
+        assert answer.status_code == status
     assert answer.json()["code"] == "forbidden"
+
+
+@pytest.mark.parametrize("path", ["/v1/apps", "/list-apps", "/openapi.json"])
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Host": "oda.example"},
+        {"X-Forwarded-For": "127.0.0.1"},
+        {"X-Forwarded-Host": "localhost"},
+        {"Forwarded": "for=127.0.0.1"},
+        {"X-Real-IP": "203.0.113.7"},
+        {"Via": "1.1 proxy"},
+        {"CF-Connecting-IP": "203.0.113.7"},
+    ],
+)
+async def test_without_keys_nothing_is_served_through_a_proxy(
+    guarded: Any, path: str, headers: dict[str, str]
+) -> None:
+    refused = await guarded.client.get(path, headers=headers)
+    assert (refused.status_code, refused.json()["code"]) == (401, "unauthenticated")
+    assert "oda keys create" in refused.json()["detail"]
+
+
+async def test_without_keys_no_socket_is_opened_through_a_proxy(guarded: Any) -> None:
+    url = guarded.url.replace("http", "ws") + "/run_live?app_name=calculator&user_id=u&session_id=s"
+    for headers in ({"X-Forwarded-For": "203.0.113.7"}, {"Via": "1.1 proxy"}):
+        with pytest.raises(InvalidStatus) as refused:
+            await connect(url, additional_headers=headers)
+        assert refused.value.response.status_code == 401
+
+
+async def test_a_server_that_may_serve_everybody_serves_through_a_proxy(serve: Any) -> None:
+    server = await serve("--insecure")
+    answer = await server.client.get("/v1/apps", headers={"X-Forwarded-For": "203.0.113.7"})
+    assert answer.status_code == 200
 
 
 @pytest.mark.parametrize("path", ["/v1/apps", "/list-apps"])
 async def test_pages_of_other_origins_are_kept_out(guarded: Any, path: str) -> None:
-    for origin in (EVIL, "null", APP + ".evil.example", "http://app.example.com"):
+    others = EVIL, "null", APP + ".evil.example", "http://app.example.com", "http://localhost:4200"
+    for origin in others:
         answer = await guarded.client.get(path, headers={"Origin": origin})
         assert (answer.status_code, answer.json()["code"]) == (403, "forbidden")
         assert "access-control-allow-origin" not in answer.headers
-    for origin in (guarded.url, "http://localhost:4200"):
-        answer = await guarded.client.get(path, headers={"Origin": origin})
-        assert answer.status_code == 200
-        assert "access-control-allow-origin" not in answer.headers
+    answer = await guarded.client.get(path, headers={"Origin": guarded.url})
+    assert answer.status_code == 200
+    assert "access-control-allow-origin" not in answer.headers
 
 
 @pytest.mark.parametrize("path", ["/v1/apps", "/list-apps"])
@@ -151,8 +185,8 @@ async def test_a_preflight_is_answered_to_listed_pages_only(guarded: Any) -> Non
 
 
 async def test_a_socket_of_another_origin_is_never_accepted(guarded: Any) -> None:
-    url = guarded.url.replace("http", "ws") + "/run_live?app_name=calculator&user_id=u&session_id=s"
-    for headers in ({"Origin": EVIL}, {"Origin": "null"}):
+    url = await _socket_url(guarded)
+    for headers in ({"Origin": EVIL}, {"Origin": "null"}, {"Origin": "http://localhost:4200"}):
         with pytest.raises(InvalidStatus) as refused:
             await connect(url, additional_headers=headers)
         assert refused.value.response.status_code == 403
@@ -162,8 +196,7 @@ async def test_a_socket_of_another_origin_is_never_accepted(guarded: Any) -> Non
 
 
 async def test_a_socket_takes_no_message_over_the_limit(guarded: Any) -> None:
-    await guarded.client.post("/apps/calculator/users/u/sessions", json={"session_id": "s"})
-    url = guarded.url.replace("http", "ws") + "/run_live?app_name=calculator&user_id=u&session_id=s"
+    url = await _socket_url(guarded)
     async with asyncio.timeout(WITHIN_S), connect(url) as socket:
         with pytest.raises(ConnectionClosed) as closed:
             await socket.send("x" * 3000)
@@ -184,7 +217,10 @@ async def test_every_answer_has_the_headers_that_keep_browsers_in_bounds(guarded
 async def test_users_with_keys_are_limited_and_recorded(serve: Any, tmp_path: Path) -> None:
     data = tmp_path / "data"
     server = await serve(
-        data=data, LIMITS__REQUESTS_PER_MINUTE="5", LIMITS__FAILED_LOGINS_PER_MINUTE="3"
+        data=data,
+        LIMITS__REQUESTS_PER_MINUTE="5",
+        LIMITS__FAILED_LOGINS_PER_MINUTE="3",
+        TRUSTED_PROXIES="127.0.0.1, 10.0.0.0/8",
     )
     database_url = f"sqlite:///{data / 'oda.db'}"
     async with open_database(database_url) as database:
@@ -200,11 +236,17 @@ async def test_users_with_keys_are_limited_and_recorded(serve: Any, tmp_path: Pa
     assert 1 <= int(refused.headers["retry-after"]) <= 60
     assert (refused.json()["code"], refused.json()["retryable"]) == ("rate_limited", True)
     assert (await server.client.get("/v1/apps", headers=as_bob)).status_code == 200
-    guesses = [
-        (await server.client.post(SESSIONS, headers={"Authorization": "Bearer x"})).status_code
-        for _ in range(5)
-    ]
-    assert guesses == [401] * 3 + [429] * 2
+
+    async def guess(**headers: str) -> int:
+        wrong = {"Authorization": f"Bearer {bob[:-2]}xx", **headers}
+        return int((await server.client.post(SESSIONS, headers=wrong)).status_code)
+
+    assert [await guess() for _ in range(5)] == [401] * 3 + [429] * 2
+    assert (await server.client.get("/v1/apps", headers=as_bob)).status_code == 200
+    through_proxies = [f"{n}.1.1.1, 203.0.113.7, 10.1.2.3" for n in range(5)]
+    forged = [await guess(**{"X-Forwarded-For": value}) for value in through_proxies]
+    assert forged == [401] * 3 + [429] * 2
+    assert await guess(**{"X-Forwarded-For": "203.0.113.8"}) == 401
     await server.stop()
     async with open_database(database_url) as database:
         (entry,) = await AuditLog(database, SystemClock()).read()
@@ -213,6 +255,18 @@ async def test_users_with_keys_are_limited_and_recorded(serve: Any, tmp_path: Pa
         *("POST /v1/apps/{app}/sessions", SESSIONS, 201),
     )
     assert entry.trace_id == created.headers["x-trace-id"]
+    refused_logins = [line for line in server.output if "credential_refused" in line]
+    assert [("203.0.113.7" in line, "203.0.113.8" in line) for line in refused_logins] == [
+        *[(False, False)] * 3,
+        *[(True, False)] * 3,
+        (False, True),
+    ]
+
+
+async def _socket_url(guarded: Any) -> str:
+    """Where a new session has its WebSocket."""
+    session = (await guarded.client.post(SESSIONS)).headers["Location"]
+    return f"{guarded.url.replace('http', 'ws')}{session}/ws"
 
 
 async def _say(url: str, *parts: bytes) -> bytes:

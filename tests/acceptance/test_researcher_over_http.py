@@ -233,11 +233,14 @@ async def test_data_analysis_with_a_chart_and_a_workbook(
 
 async def test_one_search_and_one_answer(client: httpx.AsyncClient, model: ModelServer) -> None:
     model.play([Text(text="```html\n<h1>Otter news</h1><p>Many otters.</p>\n```")])
-    status = await ended(client, await order(client, "daily-brief", "sea otter"))
+    run = await order(client, "daily-brief", "sea otter")
+    status = await ended(client, run)
     assert (status["status"], status["rounds"]) == ("succeeded", 1)
     told = json.dumps(model.requests[0].body)
     assert "densest fur" in told
     assert (await article_of(client, status))["title"] == "Otter news"
+    events = f"{ARTICLES}/runs/{run['run_id']}/events"
+    assert (await client.get(events, params={"after": 10_000})).status_code == 204
 
 
 async def test_slides_come_as_a_page_and_as_a_file(

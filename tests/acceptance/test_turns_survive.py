@@ -5,6 +5,7 @@ import itertools
 import json
 import signal
 import uuid
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -230,7 +231,7 @@ async def test_a_reader_goes_on_after_a_restart_without_gap_or_repetition(
     model.play([Text(text="Five.")])
     second = await serve(**settings)
     rest = await follow(second.client, seen[0][2]["turn_id"], seen[-1][0])
-    numbers = [number for number, _, _ in (*seen, *rest)]
+    numbers = [number for number, _, _ in (*seen, *rest) if number is not None]
     assert numbers == list(range(1, len(numbers) + 1))
     assert rest[-1][1] == "done"
     assert rest[-1][2]["reply"] == "Five."
@@ -280,7 +281,7 @@ async def test_the_stream_of_a_waiting_turn_ends_with_a_done_outside_the_log(
         headers=STREAM,
     )
     rest = list(map(parse, filter(None, answered.text.split("\n\n"))))
-    numbers = [number for number, _, _ in (*frames[:-1], *rest)]
+    numbers = [number for number, _, _ in (*frames[:-1], *rest) if number is not None]
     assert numbers == list(range(1, len(numbers) + 1))
     assert rest[-1][1] == "done"
 
@@ -325,6 +326,29 @@ async def test_a_turn_is_followed_and_cancelled_from_another_node(
     assert cancelled.json()["status"] == "cancelled"
     frames = await asyncio.wait_for(following, 20)
     assert frames[-1][2]["status"] == "cancelled"
+
+
+async def test_turns_at_once_on_two_nodes_share_what_is_left_of_the_day(
+    serve: Any, settings: dict[str, str], model: ModelServer, tmp_path: Path
+) -> None:
+    settings |= {"DAY__MODEL_CALLS": "2", "TURN__LEASE_S": "60"}  # nobody takes a turn over
+    nodes = [await serve(**settings, data=tmp_path / name) for name in ("one", "two")]
+    model.play([Text(text="answered")] * 24)
+    clients = [nodes[n % 2].client for n in range(24)]
+    sessions = [await new_session(client) for client in clients]
+    answers = await asyncio.gather(*map(post, clients, sessions, itertools.repeat("hello")))
+    ends = Counter(
+        answer.json()["code"]
+        if answer.status_code == 429
+        else answer.json()["turn"]["error"]["code"]
+        if answer.json()["turn"]["error"]
+        else answer.json()["reply"]
+        for answer in answers
+    )
+    assert (ends, len(model.requests)) == ({"answered": 2, "daily_limit": 22}, 2)
+    late = await post(nodes[0].client, sessions[0], "hello")
+    assert (late.status_code, late.json()["code"]) == (429, "daily_limit")
+    assert 0 < int(late.headers["Retry-After"]) <= 86400
 
 
 async def test_a_living_node_takes_over_from_a_dead_one(

@@ -28,20 +28,21 @@ OWNED = ("{sid}", "{tid}", "{name}")
 MISSING = "not-there"
 
 BODIES: dict[str, Any] = {
-    "patch_state": {"a": 2},
+    "update_session_state": {"a": 2},
     "rewind_session": {"turn_id": "{tid}"},
     "fork_session": {"turn_id": "{tid}"},
     "submit_turn": {"message": "hello"},
     "answer_turn": {"responses": [{"id": "x", "confirmed": True}]},
     "upload_artifact": "bytes",
-    "post_artifact": "bytes",
+    "upload_artifact_by_post": "bytes",
 }
 """What the operations with a body are sent."""
 COVERED = {
-    *("get_session", "delete_session", "get_events", "get_state", "patch_state"),
+    *("get_session", "delete_session", "list_session_events"),
+    *("get_session_state", "update_session_state"),
     *("rewind_session", "fork_session", "list_artifacts", "download_artifact", "upload_artifact"),
-    *("post_artifact", "delete_artifact", "submit_turn", "list_turns", "get_turn"),
-    *("get_turn_events", "cancel_turn", "answer_turn"),
+    *("upload_artifact_by_post", "delete_artifact", "submit_turn", "list_turns", "get_turn"),
+    *("list_turn_events", "cancel_turn", "answer_turn"),
 }
 """Operations that name what somebody owns; a new one is to be thought about here."""
 

@@ -1,9 +1,9 @@
-"""A relay in front of a server: it counts what goes through, and can lose an answer."""
+"""A relay in front of a server: it counts, can lose an answer, and can fall silent."""
 
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass
@@ -15,6 +15,27 @@ class Relay:
     lose_answer_to: bytes | None = None
     """The next request with these bytes is passed on; then its connection is cut."""
     lost: int = 0
+    silent_after: bytes | None = None
+    """The next request with these bytes is passed on; then the relay falls silent."""
+    silent_before: bytes | None = None
+    """The next request with these bytes is not passed on any more: the relay falls silent."""
+    fell_silent: asyncio.Event = field(default_factory=asyncio.Event)
+    _silence: int = 0
+    _speaks: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def __post_init__(self) -> None:
+        self._speaks.set()
+
+    def fall_silent(self) -> None:
+        """Take connections and requests, and answer none; what is under way then is lost."""
+        self._silence += 1
+        self._speaks.clear()
+        self.fell_silent.set()
+
+    def speak(self) -> None:
+        """Serve again, on new connections; those of before stay silent for ever."""
+        self.fell_silent.clear()
+        self._speaks.set()
 
     async def carry(
         self,
@@ -23,11 +44,13 @@ class Relay:
         writer: asyncio.StreamWriter,
     ) -> None:
         """Serve one connection to its end."""
+        await self._speaks.wait()
         upstream_reader, upstream_writer = await asyncio.open_connection(*server)
+        era = self._silence
         try:
             async with asyncio.TaskGroup() as directions:
-                directions.create_task(self._requests(reader, upstream_writer, writer))
-                directions.create_task(self._answers(upstream_reader, writer))
+                directions.create_task(self._requests(reader, upstream_writer, writer, era))
+                directions.create_task(self._answers(upstream_reader, writer, era))
         except* OSError:
             pass
         finally:
@@ -39,8 +62,17 @@ class Relay:
         reader: asyncio.StreamReader,
         upstream: asyncio.StreamWriter,
         client: asyncio.StreamWriter,
+        era: int,
     ) -> None:
         while data := await reader.read(65536):
+            if self.silent_before and self.silent_before in data:
+                self.silent_before = None
+                self.fall_silent()
+            if era != self._silence:
+                await asyncio.Event().wait()
+            if self.silent_after and self.silent_after in data:
+                self.silent_after = None
+                self.fall_silent()
             self.bytes_passed += len(data)
             if self.lose_answer_to and self.lose_answer_to in data:
                 self.lose_answer_to = None
@@ -50,8 +82,12 @@ class Relay:
             await upstream.drain()
         upstream.write_eof()
 
-    async def _answers(self, upstream: asyncio.StreamReader, client: asyncio.StreamWriter) -> None:
+    async def _answers(
+        self, upstream: asyncio.StreamReader, client: asyncio.StreamWriter, era: int
+    ) -> None:
         while data := await upstream.read(65536):
+            if era != self._silence:
+                await asyncio.Event().wait()
             self.bytes_passed += len(data)
             if not client.is_closing():
                 client.write(data)
@@ -64,8 +100,13 @@ async def open_relay(host: str, port: int) -> AsyncIterator[Relay]:
     """A relay to a server; it listens on `relay.port`."""
     relay = Relay()
 
+    connections: set[asyncio.Task[None]] = set()
+
     async def carry(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await relay.carry((host, port), reader, writer)
+        carrying = asyncio.create_task(relay.carry((host, port), reader, writer))
+        connections.add(carrying)
+        carrying.add_done_callback(connections.discard)
+        await asyncio.wait({carrying})
 
     server = await asyncio.start_server(carry, "127.0.0.1", 0)
     relay.port = server.sockets[0].getsockname()[1]
@@ -73,3 +114,6 @@ async def open_relay(host: str, port: int) -> AsyncIterator[Relay]:
         yield relay
     finally:
         server.close()
+        for connection in connections:
+            connection.cancel()
+        await asyncio.gather(*connections, return_exceptions=True)

@@ -1,11 +1,14 @@
 """Short words for what the contract tests do with a session service."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
 from google.adk.events import Event, EventActions
 from google.adk.sessions import Session
 from google.adk.sessions.base_session_service import BaseSessionService, GetSessionConfig
+
+from oda.session.listing import ListedSession, Position, list_page
 
 
 def change(
@@ -68,6 +71,9 @@ class Sessions:
         user_id = None if of_all else self.user_id
         listed = await self.service.list_sessions(app_name=self.app_name, user_id=user_id)
         return [(session.id, session.state, session.events) for session in listed.sessions]
+
+    async def page(self, limit: int, behind: Position | None = None) -> Sequence[ListedSession]:
+        return await list_page(self.service, **self._owner, limit=limit, behind=behind)
 
     async def user_state(self) -> dict[str, Any]:
         return await self.service.get_user_state(**self._owner)

@@ -169,5 +169,5 @@ async def test_migrated_schema_is_the_one_in_the_code(
         )
         return found
 
-    async with open_database(empty_database_url) as database, database.engine.connect() as one:
-        assert await one.run_sync(differences) == []
+    async with open_database(empty_database_url) as database:
+        assert await database.read(differences) == []

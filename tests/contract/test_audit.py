@@ -7,9 +7,8 @@ from typing import Any
 import httpx
 import pytest
 from fastapi import APIRouter, FastAPI, Request
-from sqlalchemy import text
+from sqlalchemy import Connection, text
 from sqlalchemy.exc import DBAPIError
-from sqlalchemy.ext.asyncio import AsyncConnection
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from oda.database.database import Database, open_database
@@ -80,9 +79,11 @@ async def test_the_database_refuses_to_change_the_past(
     if database.engine.dialect.name == "postgresql":
         statements.append("TRUNCATE oda_audit")
     for statement in statements:
-        with pytest.raises(DBAPIError, match="append-only"):
-            async with database.engine.begin() as connection:
-                await connection.execute(text(statement))
+        with (
+            pytest.raises(DBAPIError, match="append-only"),
+            database.engine.begin() as connection,
+        ):
+            connection.execute(text(statement))
     assert await log.read(limit=1000) == before
 
 
@@ -151,5 +152,5 @@ class _AsRoot:
             current_principal.reset(token)
 
 
-async def _nothing(connection: AsyncConnection) -> None:
+def _nothing(connection: Connection) -> None:
     """Comes after all that was deferred before."""

@@ -1,7 +1,6 @@
 """A node that was silent for too long wakes up: whatever it was about to do, it does not."""
 
 from collections.abc import AsyncIterator
-from datetime import timedelta
 
 import pytest
 from google.adk.events import Event
@@ -15,7 +14,7 @@ from oda.session.live_history import LiveHistory
 from oda.session.sql_sessions import SqlSessions
 from oda.tools.idempotency import CallKey
 from oda.tools.ledger import SqlToolLedger, ToolCall
-from tests.support.turns import DEAD, LEASE, START, Node, new_turn, open_node
+from tests.support.turns import Node, new_turn, open_node
 
 
 @pytest.fixture
@@ -30,9 +29,8 @@ async def taken_over(pair: tuple[Node, Node]) -> str:
     silent, taker = pair
     turn = await silent.accept(new_turn())
     assert await silent.claim(turn)
-    await silent.store.renew_lease(START, timedelta(0))
-    await taker.store.renew_lease(START + DEAD, LEASE)
-    assert await taker.store.adopt(turn.turn_id, START + DEAD)
+    await silent.fall_silent()
+    assert await taker.store.adopt(turn.turn_id)
     return turn.turn_id
 
 
@@ -63,7 +61,7 @@ async def test_it_does_not_hold_what_another_has_taken_over(pair: tuple[Node, No
 async def test_with_a_fresh_lease_nothing_is_asked(pair: tuple[Node, Node]) -> None:
     silent, _ = pair
     turn_id = await taken_over(pair)
-    await silent.store.renew_lease(START, timedelta(hours=1))
+    await silent.live()
     await silent.store.hold(turn_id)
 
 

@@ -6,9 +6,8 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
 
 import pytest
-from sqlalchemy import event, text
+from sqlalchemy import Connection, Engine, event, text
 from sqlalchemy.exc import IntegrityError
-from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from oda.database.engine import database_engine
 from oda.database.journal import Journal, Operation, may_pass
@@ -21,27 +20,27 @@ MANY = 200
 
 
 @pytest.fixture
-async def engine(empty_database_url: str) -> AsyncIterator[AsyncEngine]:
+async def engine(empty_database_url: str) -> AsyncIterator[Engine]:
     """With a table `lines` of unique numbers, in the order in which they were written."""
     engine = database_engine(empty_database_url)
     serial = "SERIAL" if engine.dialect.name == "postgresql" else "INTEGER"
-    async with engine.begin() as connection:
-        await connection.execute(
+    with engine.begin() as connection:
+        connection.execute(
             text(f"CREATE TABLE lines (place {serial} PRIMARY KEY, number INTEGER UNIQUE)")
         )
     yield engine
-    await engine.dispose()
+    engine.dispose()
 
 
 @pytest.fixture
-async def journal(engine: AsyncEngine) -> AsyncIterator[Journal]:
+async def journal(engine: Engine) -> AsyncIterator[Journal]:
     async with asyncio.timeout(PATIENCE_S), Journal(engine) as journal:
         yield journal
 
 
 def write(number: int, then: Callable[[], object] = lambda: None) -> Operation[int]:
-    async def operation(connection: AsyncConnection) -> int:
-        await connection.execute(text("INSERT INTO lines (number) VALUES (:n)"), {"n": number})
+    def operation(connection: Connection) -> int:
+        connection.execute(text("INSERT INTO lines (number) VALUES (:n)"), {"n": number})
         then()
         return number
 
@@ -52,29 +51,29 @@ def refuse() -> None:
     raise ValueError("refused")
 
 
-async def numbers(engine: AsyncEngine) -> list[int]:
-    async with engine.connect() as connection:
-        found = await connection.execute(text("SELECT number FROM lines ORDER BY place"))
+async def numbers(engine: Engine) -> list[int]:
+    with engine.connect() as connection:
+        found = connection.execute(text("SELECT number FROM lines ORDER BY place"))
         return list(found.scalars())
 
 
 @contextmanager
-def commits(engine: AsyncEngine) -> Iterator[list[None]]:
+def commits(engine: Engine) -> Iterator[list[None]]:
     """Grows by one with each commit."""
     counted: list[None] = []
 
     def count(_: object) -> None:
         counted.append(None)
 
-    event.listen(engine.sync_engine, "commit", count)
+    event.listen(engine, "commit", count)
     yield counted
-    event.remove(engine.sync_engine, "commit", count)
+    event.remove(engine, "commit", count)
 
 
-async def end_connections(engine: AsyncEngine) -> None:
+async def end_connections(engine: Engine) -> None:
     """What a restart of the server does to everybody else."""
-    async with engine.connect() as connection:
-        await connection.execute(
+    with engine.connect() as connection:
+        connection.execute(
             text(
                 "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
                 "WHERE datname = current_database() AND pid <> pg_backend_pid()"
@@ -82,13 +81,13 @@ async def end_connections(engine: AsyncEngine) -> None:
         )
 
 
-async def test_result_comes_when_it_is_committed(journal: Journal, engine: AsyncEngine) -> None:
+async def test_result_comes_when_it_is_committed(journal: Journal, engine: Engine) -> None:
     assert await journal.run(write(7)) == 7
     assert await numbers(engine) == [7]
 
 
 async def test_what_is_written_together_shares_a_transaction(
-    journal: Journal, engine: AsyncEngine
+    journal: Journal, engine: Engine
 ) -> None:
     with commits(engine) as counted:
         results = await asyncio.gather(*(journal.run(write(n)) for n in range(MANY)))
@@ -98,7 +97,7 @@ async def test_what_is_written_together_shares_a_transaction(
 
 
 async def test_deferred_writes_wait_for_each_other_and_keep_the_order(
-    journal: Journal, engine: AsyncEngine
+    journal: Journal, engine: Engine
 ) -> None:
     with commits(engine) as counted:
         deferred = [journal.defer(write(n)) for n in range(MANY)]
@@ -108,7 +107,7 @@ async def test_deferred_writes_wait_for_each_other_and_keep_the_order(
 
 
 async def test_what_was_deferred_is_written_before_what_is_run_after_it(
-    journal: Journal, engine: AsyncEngine
+    journal: Journal, engine: Engine
 ) -> None:
     first = journal.defer(write(1))
     await journal.run(write(2))
@@ -121,7 +120,7 @@ async def test_a_deferred_write_waits_no_longer_than_the_least_patient(journal: 
     assert await asyncio.gather(*deferred) == [0, 1, 2, 3]
 
 
-async def test_hurry_writes_what_was_deferred(journal: Journal, engine: AsyncEngine) -> None:
+async def test_hurry_writes_what_was_deferred(journal: Journal, engine: Engine) -> None:
     first = journal.defer(write(1))
     journal.hurry()
     await first
@@ -130,7 +129,7 @@ async def test_hurry_writes_what_was_deferred(journal: Journal, engine: AsyncEng
 
 @pytest.mark.parametrize("position", [0, 5, 9])
 async def test_one_that_fails_fails_alone_and_leaves_nothing(
-    journal: Journal, engine: AsyncEngine, position: int
+    journal: Journal, engine: Engine, position: int
 ) -> None:
     operations = [write(n, refuse) if n == position else write(n) for n in range(10)]
     results = await asyncio.gather(*map(journal.run, operations), return_exceptions=True)
@@ -140,7 +139,7 @@ async def test_one_that_fails_fails_alone_and_leaves_nothing(
     assert await numbers(engine) == others
 
 
-async def test_what_the_database_refuses_fails_alone(journal: Journal, engine: AsyncEngine) -> None:
+async def test_what_the_database_refuses_fails_alone(journal: Journal, engine: Engine) -> None:
     results = await asyncio.gather(
         *(journal.run(write(n)) for n in (1, 2, 1, 3)), return_exceptions=True
     )
@@ -150,7 +149,7 @@ async def test_what_the_database_refuses_fails_alone(journal: Journal, engine: A
 
 
 async def test_only_one_that_failed_alone_is_refused_after_another(
-    journal: Journal, engine: AsyncEngine
+    journal: Journal, engine: Engine
 ) -> None:
     with pytest.raises(ValueError, match="refused"):
         await journal.run(write(1, refuse))
@@ -158,9 +157,7 @@ async def test_only_one_that_failed_alone_is_refused_after_another(
     assert await numbers(engine) == [1]
 
 
-async def test_who_does_not_wait_any_more_disturbs_nobody(
-    journal: Journal, engine: AsyncEngine
-) -> None:
+async def test_who_does_not_wait_any_more_disturbs_nobody(journal: Journal, engine: Engine) -> None:
     leaving = asyncio.create_task(journal.run(write(1)))
     staying = asyncio.create_task(journal.run(write(2)))
     await asyncio.sleep(0)
@@ -170,7 +167,7 @@ async def test_who_does_not_wait_any_more_disturbs_nobody(
     assert await numbers(engine) == [1, 2]
 
 
-async def test_closing_writes_what_waits_and_refuses_what_comes_then(engine: AsyncEngine) -> None:
+async def test_closing_writes_what_waits_and_refuses_what_comes_then(engine: Engine) -> None:
     async with asyncio.timeout(PATIENCE_S):
         async with Journal(engine) as journal:
             deferred = [journal.defer(write(n)) for n in range(5)]
@@ -186,7 +183,7 @@ async def test_closing_writes_what_waits_and_refuses_what_comes_then(engine: Asy
 
 
 async def test_what_a_write_brings_about_while_the_journal_closes_is_written_or_refused(
-    engine: AsyncEngine,
+    engine: Engine,
 ) -> None:
     async with asyncio.timeout(PATIENCE_S):
         async with Journal(engine) as journal:
@@ -204,7 +201,7 @@ async def test_what_a_write_brings_about_while_the_journal_closes_is_written_or_
 @pytest.mark.parametrize(
     "empty_database_url", [pytest.param("postgres", marks=pytest.mark.postgres)], indirect=True
 )
-async def test_lost_connection_is_replaced(journal: Journal, engine: AsyncEngine) -> None:
+async def test_lost_connection_is_replaced(journal: Journal, engine: Engine) -> None:
     for number in range(0, 12, 4):
         await journal.run(write(number))
         await end_connections(engine)
@@ -217,7 +214,7 @@ async def test_lost_connection_is_replaced(journal: Journal, engine: AsyncEngine
 
 @pytest.mark.parametrize("empty_database_url", ["sqlite"], indirect=True)
 async def test_locked_database_fails_what_waits_at_once_and_not_one_after_the_other(
-    empty_database_url: str, engine: AsyncEngine
+    empty_database_url: str, engine: Engine
 ) -> None:
     impatient = database_engine(empty_database_url)
     begun: list[None] = []
@@ -227,22 +224,22 @@ async def test_locked_database_fails_what_waits_at_once_and_not_one_after_the_ot
             begun.append(None)
 
     event.listen(
-        impatient.sync_engine,
+        impatient,
         "connect",
         lambda connection, _: connection.execute("PRAGMA busy_timeout=50"),
     )
-    event.listen(impatient.sync_engine, "before_cursor_execute", count)
+    event.listen(impatient, "before_cursor_execute", count)
     try:
         async with asyncio.timeout(PATIENCE_S), Journal(impatient) as journal:
-            async with engine.connect() as holder:
-                await holder.exec_driver_sql("BEGIN EXCLUSIVE")
+            with engine.connect() as holder:
+                holder.exec_driver_sql("BEGIN EXCLUSIVE")
                 results = await asyncio.gather(
                     *(journal.run(write(n)) for n in range(20)), return_exceptions=True
                 )
-                await holder.rollback()
+                holder.rollback()
             assert all(isinstance(one, Exception) and may_pass(one) for one in results)
             assert len(begun) <= 2
             assert await journal.run(write(1)) == 1
     finally:
-        await impatient.dispose()
+        impatient.dispose()
     assert await numbers(engine) == [1]

@@ -72,6 +72,18 @@ async def test_newer_values_are_not_overwritten(client: Redis, user: str) -> Non
     assert (await ours.get("s")).state == {"k": "ours", "user:k": "ours", "app:k": "三"}
 
 
+async def test_sessions_of_the_layout_without_an_order_are_listed(client: Redis, user: str) -> None:
+    ours = Sessions(RedisSessions(client), app_name=f"app_{user}", user_id=user)
+    for n, name in enumerate("ab"):
+        session = await ours.create(name)
+        await ours.append(session, change({}, n=n, timestamp=100.0 + n))
+    await client.unlink(f"oda:sessions_by_time:app_{user}:{user}")
+    await client.sadd(f"oda:sessions:app_{user}:{user}", "a", "b", "gone")
+    await adopt_adk_sessions(client)
+    assert [one.session_id for one in await ours.page(5)] == ["b", "a"]
+    assert not await client.exists(f"oda:sessions:app_{user}:{user}")
+
+
 async def test_what_cannot_be_read_stays(client: Redis, user: str) -> None:
     await stored_by_adk(client, user)
     await client.set(f"adk:session:app_{user}:{user}:broken", json.dumps({"no": "session"}))

@@ -281,7 +281,7 @@ async def test_a_fork_has_history_and_state_of_then_and_goes_its_own_way(
     with pytest.raises(SessionExistsError):
         await oda.sessions.fork(session, session_id="mine")
     newest = await oda.sessions.list("calculator", user)
-    assert newest.sessions[0].id == "mine"
+    assert newest.sessions[0].session_id == "mine"
 
 
 async def test_what_was_rewound_is_not_forked(oda: OdaContext, user: str) -> None:

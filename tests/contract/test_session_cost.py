@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 from google.adk.sessions.base_session_service import BaseSessionService, GetSessionConfig
 from google.adk.sessions.schemas.v1 import StorageEvent
-from sqlalchemy import make_url
+from sqlalchemy import Connection, make_url
 from sqlalchemy.event import listen
-from sqlalchemy.ext.asyncio import AsyncSession
+from sqlalchemy.orm import Session as OrmSession
 
 from oda.database.database import open_database
 from oda.session.redis_sessions import RedisSessions, open_redis
@@ -85,10 +85,10 @@ async def sqlite_on_a_meter(url: str) -> AsyncIterator[tuple[SqlSessions, Meter]
         steps += 1
 
     def watch(connection: Any, _: object) -> None:
-        connection.run_async(lambda driver: driver.set_progress_handler(step, 1))
+        connection.set_progress_handler(step, 1)
 
     async with open_database(url) as database:
-        listen(database.engine.sync_engine, "connect", watch)
+        listen(database.engine, "connect", watch)
         yield SqlSessions(database), lambda: steps
 
 
@@ -97,8 +97,13 @@ async def filled(sessions: Sessions, name: str, events: int) -> None:
     session = await sessions.create(name, {"k": 1})
     alike = [change({}, n=n, timestamp=1_800_000_000.0 + n) for n in range(1000, 1000 + events)]
     if isinstance(sessions.service, SqlSessions):
-        async with AsyncSession(sessions.service.db_engine) as sql, sql.begin():
-            sql.add_all([StorageEvent.from_event(session, event) for event in alike])
+
+        def add(connection: Connection) -> None:
+            with OrmSession(connection) as orm:
+                orm.add_all([StorageEvent.from_event(session, event) for event in alike])
+                orm.flush()
+
+        await sessions.service.database.journal.run(add)
     else:
         for event in alike:
             await sessions.append(session, event)
@@ -140,3 +145,17 @@ async def test_a_list_costs_no_events(metered: tuple[Sessions, Meter]) -> None:
         lists.append(meter() - before)
         await sessions.delete("s")
     assert 0 < lists[2] <= lists[1] * ROOM
+
+
+async def test_a_page_costs_what_is_on_it(metered: tuple[Sessions, Meter]) -> None:
+    sessions, meter = metered
+    few, many = sessions, sessions.of(f"{sessions.user_id}-many")
+    pages = []
+    for owner, number, size in ((few, 3, 10), (few, 0, 10), (many, 120, 20_000)):
+        for n in range(number):
+            await owner.create(f"s{n:03}", {"k": "x" * size})
+        await owner.page(2)
+        before = meter()
+        assert len(await owner.page(2)) == 2
+        pages.append(meter() - before)
+    assert 0 < pages[2] <= pages[1] * ROOM

@@ -1,13 +1,15 @@
 """Every store of sessions gives the same conversation: one suite, run on all of them."""
 
 import asyncio
+import base64
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from oda import OdaContext
-from oda.errors import SessionExistsError, SessionNotFoundError
+from oda.errors import InvalidRequestError, SessionExistsError, SessionNotFoundError
 from oda.testing import FakeClock, ModelServer
 from oda.testing.script import Call, Error, Text, ToolCalls
 
@@ -92,6 +94,18 @@ async def test_ids_are_taken_once_and_deleted_sessions_are_gone(
         with pytest.raises(SessionNotFoundError):
             await oda.sessions.get("calculator", user, "taken")
         assert (await oda.sessions.list("calculator", user)).sessions == []
+
+
+@pytest.mark.parametrize(
+    "position", [[1e999, "x"], [-1.0, "x"], [1e15, "x"], [1.0, "\0"], [1.0], {}, [None, "x"]]
+)
+async def test_a_cursor_that_was_never_given_out_is_refused(
+    store: dict[str, Any], model: ModelServer, tmp_path: Path, user: str, position: Any
+) -> None:
+    cursor = base64.urlsafe_b64encode(json.dumps(position).encode()).decode()
+    async with open_context(store, model, tmp_path) as oda:
+        with pytest.raises(InvalidRequestError, match="cursor"):
+            await oda.sessions.list("calculator", user, cursor=cursor)
 
 
 async def test_users_do_not_see_each_other(

@@ -10,6 +10,7 @@ from google.adk.sessions import Session
 from google.adk.sessions.base_session_service import BaseSessionService, GetSessionConfig
 from google.genai.types import Content, FunctionCall, FunctionResponse, Part
 
+from oda.session.past_state import META
 from tests.contract.stored_sessions import Sessions, change
 
 SCOPES = {"own": [1, {"二": None}], "user:name": "Ann", "app:motd": "hi", "temp:step": 1}
@@ -142,6 +143,32 @@ async def test_sessions_are_listed_with_state_without_events_oldest_first(
     ]
     assert await sessions.list(of_all=True) == expected
     assert await sessions.list() == [expected[0], expected[2]]
+
+
+async def test_pages_are_of_the_most_recently_used_and_miss_none(sessions: Sessions) -> None:
+    other = sessions.of(f"{sessions.user_id}-other")
+    times = {"a": 300.0, "b": 100.0, "c": 200.0, "d": 200.0, "e": 200.0, "f": 100.000001}
+    for owner in (sessions, other):
+        for n, (name, time) in enumerate(times.items()):
+            session = await owner.create(name, {META: {"created_at": 50.0, "turns": n}})
+            await owner.append(session, change({"k": "x"}, timestamp=time))
+    first = await sessions.page(2)
+    second = await sessions.page(2, first[-1].position)
+    third = await sessions.page(5, second[-1].position)
+    listed = [*first, *second, *third]
+    assert [one.session_id for one in listed] == ["a", "e", "d", "c", "f", "b"]
+    assert [one.updated_at for one in listed] == [times[one.session_id] for one in listed]
+    assert [one.turns for one in listed] == [0, 4, 3, 2, 5, 1]
+    assert {(one.user_id, one.created_at) for one in listed} == {(sessions.user_id, 50.0)}
+    assert not await sessions.page(2, third[-1].position)
+
+
+async def test_a_session_without_our_notes_is_on_the_page(sessions: Sessions) -> None:
+    await sessions.append(await sessions.create("s"), change({}, timestamp=100.0))
+    (listed,) = await sessions.page(1)
+    assert (listed.created_at, listed.updated_at, listed.turns) == (100.0, 100.0, 0)
+    await sessions.delete("s")
+    assert not await sessions.page(1)
 
 
 async def test_a_taken_id_is_refused_with_all_that_was_given(sessions: Sessions) -> None:

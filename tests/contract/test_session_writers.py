@@ -174,3 +174,21 @@ def answer(turn_id: str, call_id: str) -> Event:
     response = FunctionResponse(id=call_id, name="ask", response={"confirmed": True})
     content = Content(role="user", parts=[Part(function_response=response)])
     return Event(author="user", invocation_id=turn_id, content=content)
+
+
+@pytest.mark.parametrize("recent", [None, 1, 2, 5])
+async def test_a_reader_sees_what_another_node_has_added(
+    pair: tuple[Sessions, Sessions], recent: int | None
+) -> None:
+    one, other = pair
+    config = GetSessionConfig(num_recent_events=recent) if recent else None
+    session = await one.create("s")
+    for n in range(6):
+        node = (one, other)[n % 2]
+        session = await node.get("s", config)
+        await node.append(session, change({"k": n}, n=n))
+        for reader in pair:
+            seen = await reader.get("s", config)
+            found = [(event.custom_metadata or {})["n"] for event in seen.events]
+            assert found == [*range(n + 1)][-recent if recent else None :]
+            assert seen.state["k"] == n

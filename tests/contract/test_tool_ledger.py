@@ -28,8 +28,8 @@ async def database(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncItera
     )
     async with open_database(url) as opened:
         await upgrade(opened.engine)
-        async with opened.engine.begin() as connection:
-            await connection.exec_driver_sql("DELETE FROM oda_tool_calls")
+        with opened.engine.begin() as connection:
+            connection.exec_driver_sql("DELETE FROM oda_tool_calls")
         yield opened
 
 

@@ -9,8 +9,11 @@ from typing import Any
 
 import pytest
 from google.adk.events import Event
+from sqlalchemy import select, text
 
 from oda import OdaContext
+from oda.clock import SystemClock
+from oda.database import schema
 from oda.errors import (
     ConflictError,
     IdempotencyConflictError,
@@ -19,12 +22,12 @@ from oda.errors import (
     TurnNotFoundError,
 )
 from oda.session.oda_session import OdaSession
-from oda.turn.log import Entry
+from oda.turn.log import Entry, Preview
 from oda.turn.record import Turn
 from oda.turn.submission import IdempotencyKey
 from tests.support.cues import cues
 from tests.support.transcript import transcript
-from tests.support.turn_node import APP, USER, Plan, killed_node, node, submission
+from tests.support.turn_node import APP, LEASE_S, USER, Plan, killed_node, node, submission
 from tests.support.turns import assert_whole
 
 pytestmark = pytest.mark.asyncio(loop_factories=["asyncio", "uvloop"])
@@ -44,6 +47,16 @@ def fresh_cues() -> Iterator[None]:
 async def patience() -> AsyncIterator[None]:
     async with asyncio.timeout(PATIENCE_S):
         yield
+
+
+class WrongClock(SystemClock):
+    """A wall clock that is fast or slow by some seconds."""
+
+    def __init__(self, skew_s: float) -> None:
+        self._skew_s = skew_s
+
+    def now(self) -> float:
+        return super().now() + self._skew_s
 
 
 class Place:
@@ -92,15 +105,29 @@ async def answer(oda: OdaContext, text: str, session_id: str = SESSION, **option
     return await oda.turns.wait(await submit(oda, text, session_id, **options))
 
 
-async def hold(oda: OdaContext, name: str, **options: Any) -> str:
+async def hold(oda: OdaContext, name: str, *, verb: str = "hold", **options: Any) -> str:
     """A turn that runs until it is told to go on."""
-    turn_id = await submit(oda, f"hold {name}", **options)
+    turn_id = await submit(oda, f"{verb} {name}", **options)
     await asyncio.wait_for(cues.begun[name].wait(), SOON_S)
     return turn_id
 
 
+async def wish_to_cancel(oda: OdaContext, turn_id: str) -> None:
+    """Wait until it is stored that a turn is to be cancelled."""
+    asked = select(schema.turns.c.cancel_requested).where(schema.turns.c.turn_id == turn_id)
+    while True:
+        with oda.database.engine.connect() as connection:
+            if connection.scalar(asked):
+                return
+        await asyncio.sleep(0.01)
+
+
 async def followed(oda: OdaContext, turn_id: str, after: int = 0) -> list[Entry]:
-    return [entry async for entry in oda.turns.follow(turn_id, after)]
+    return entries_in([item async for item in oda.turns.follow(turn_id, after)])
+
+
+def entries_in(items: Sequence[Entry | Preview]) -> list[Entry]:
+    return [item for item in items if isinstance(item, Entry)]
 
 
 async def said(oda: OdaContext, session_id: str = SESSION) -> list[str]:
@@ -163,27 +190,30 @@ async def test_turn_is_followed_from_every_position_live_and_afterwards(oda: Oda
         assert [e.json for e in await task] == [e.json for e in whole[number % 6 :]]
 
 
-async def test_streamed_texts_add_up_and_are_left_out_of_the_result(oda: OdaContext) -> None:
+async def test_streamed_texts_are_shown_and_not_stored(oda: OdaContext) -> None:
     text = "stream " + " ".join("abcdefghij")
     turn_id = await submit(oda, text, stream_tokens=True)
+    shown = [item async for item in oda.turns.follow(turn_id, previews=True)]
+    previews = [item.data for item in shown if isinstance(item, Preview)]
+    pieces = [event.content.parts[0].text for event in previews if event.content]  # type: ignore[index]
+    assert "".join(map(str, pieces)) == "a b c d e f g h i j "
     _, events = await oda.turns.result(turn_id)
     entries = await oda.turns.entries(turn_id)
-    partial = [e.data for e in entries if isinstance(e.data, Event) and e.data.partial]
-    pieces = [event.content.parts[0].text for event in partial if event.content]  # type: ignore[index]
-    assert "".join(map(str, pieces)) == "a b c d e f g h i j "
     assert len(events) == 1
+    assert entries_in(shown) == entries
+    assert not any(entry.partial for entry in entries)
     assert_whole(entries)
 
 
 async def test_what_is_followed_has_been_stored(oda: OdaContext) -> None:
     turn_id = await submit(oda, "stream a b c d e", stream_tokens=True)
-    follower = oda.turns.follow(turn_id)
+    follower = oda.turns.follow(turn_id, previews=True)
     while not follower.ended:
-        seen = await follower.read()
+        seen = entries_in(await follower.read())
         stored = await oda.turns.entries(turn_id)
-        assert [e.json for e in seen] == [
-            e.json for e in stored if seen[0].number <= e.number <= seen[-1].number
-        ]
+        if seen:
+            first, last = seen[0].number, seen[-1].number
+            assert [e.json for e in seen] == [e.json for e in stored if first <= e.number <= last]
 
 
 async def test_slow_reader_holds_up_nobody(oda: OdaContext) -> None:
@@ -478,7 +508,7 @@ async def test_reader_of_a_turn_goes_on_at_the_next_node_where_it_stopped(place:
     async with place.node() as oda:
         turn_id = await hold(oda, "a")
         follower = oda.turns.follow(turn_id)
-        seen = list(await follower.read())
+        seen = entries_in(await follower.read())
     cues.go["a"].set()
     async with place.node() as oda:
         await oda.turns.recover()
@@ -642,6 +672,28 @@ async def test_turn_is_cancelled_from_the_other_node(
     await assert_all_whole(there, [turn_id])
 
 
+@pytest.mark.parametrize("state", ["queued", "started"])
+async def test_turn_that_is_cancelled_elsewhere_before_its_first_model_call_makes_none(
+    place: Place, state: str
+) -> None:
+    seldom = {"lease_s": 60.0}  # its node looks for wishes to cancel every 20 s
+    async with place.node(turn=seldom) as here, place.node(turn=seldom) as there:
+        if state == "queued":
+            running, turn_id = await hold(here, "a"), await submit(here, "queued")
+        else:
+            turn_id = await hold(here, "a", verb="late")
+        cancelling = asyncio.create_task(there.turns.cancel(turn_id))
+        await wish_to_cancel(there, turn_id)
+        cues.go["a"].set()
+        assert (await asyncio.wait_for(cancelling, SOON_S)).status == "cancelled"
+        if state == "queued":
+            assert (await here.turns.wait(running)).status == "succeeded"
+            assert await messages(here) == ["hold a"]
+        assert cues.asked == (["hold a"] if state == "queued" else [])
+        assert (await answer(there, "next")).reply == "next"
+        await assert_all_whole(there, [turn_id])
+
+
 async def test_interrupt_on_the_other_node_ends_the_running_turn(
     pair: tuple[OdaContext, OdaContext],
 ) -> None:
@@ -672,11 +724,11 @@ async def test_turn_is_followed_live_from_the_other_node(
     here, there = pair
     turn_id = await hold(here, "a", stream_tokens=True)
     follower = there.turns.follow(turn_id)
-    seen = list(await follower.read())
+    seen = entries_in(await follower.read())
     assert [entry.kind for entry in seen][:2] == ["turn", "turn"]
     others = [asyncio.create_task(followed(there, turn_id, after)) for after in range(4)]
     cues.go["a"].set()
-    seen += [entry async for entry in follower]
+    seen += entries_in([item async for item in follower])
     assert_whole(seen)
     assert [e.json for e in seen] == [e.json for e in await here.turns.entries(turn_id)]
     for after, task in enumerate(others):
@@ -734,6 +786,53 @@ async def test_turns_of_a_killed_node_are_taken_over_by_one_that_lives(place: Pl
         assert [e.json for e in await watching] == [
             e.json for e in await oda.turns.entries(turn_ids[0])
         ]
+
+
+@pytest.mark.parametrize("skew_s", [-10.0, 10.0])
+async def test_turn_of_a_living_node_is_its_own_however_wrong_its_clock_is(
+    place: Place, skew_s: float
+) -> None:
+    async with place.node(clock=WrongClock(skew_s)) as here, place.node() as there:
+        for oda in (here, there):
+            await oda.turns.recover()
+        turn_ids = [await hold(here, "a"), await hold(there, "b", session_id="other")]
+        await asyncio.sleep(2 * LEASE_S)
+        for name in "ab":
+            cues.go[name].set()
+        for turn_id in turn_ids:
+            assert (await here.turns.wait(turn_id)).attempts == 1
+        assert cues.asked == ["hold a", "hold b"]
+
+
+@pytest.mark.parametrize(
+    "empty_database_url", [pytest.param("postgres", marks=pytest.mark.postgres)], indirect=True
+)
+async def test_node_that_takes_long_to_adopt_stays_alive(place: Place) -> None:
+    plan = Plan(
+        url=place.url, directory=place.directory, session_id=SESSION, messages=["hold a", "second"]
+    )
+    async with place.node(), killed_node(plan) as turn_ids:
+        pass
+    async with place.node() as busy, place.node() as other:
+        mine = await hold(busy, "mine", session_id="other")
+        await other.turns.recover()
+        await busy.database.journal.run(lambda _: None)  # the message is stored before the lock
+        with busy.database.engine.begin() as holder:
+            holder.execute(text("LOCK TABLE sessions IN ACCESS EXCLUSIVE MODE"))
+            recovering = asyncio.create_task(busy.turns.recover())
+            for _ in range(12):
+                await asyncio.sleep(LEASE_S / 4)
+                living = holder.scalar(
+                    text("SELECT count(*) FROM oda_nodes WHERE expires_at > clock_timestamp()")
+                )
+                assert living >= 2
+            assert living == 2, "the lease of the killed node ended meanwhile"
+        cues.go["a"].set()
+        cues.go["mine"].set()
+        await recovering
+        assert (await other.turns.wait(mine)).attempts == 1
+        for turn_id in turn_ids:
+            assert (await other.turns.wait(turn_id)).status == "succeeded"
 
 
 async def test_turn_of_a_killed_node_can_be_cancelled_elsewhere(place: Place) -> None:

@@ -9,8 +9,11 @@ import pytest
 from google.adk.events import Event
 from sqlalchemy import func, select
 
+from oda.agent.day_budget import used_on
+from oda.agent.limits import Usage
 from oda.database.schema import idempotency_keys, nodes, tool_calls, turn_entries, turns
 from oda.errors import (
+    CancelRequestedError,
     ConflictError,
     IdempotencyConflictError,
     InvalidRequestError,
@@ -21,8 +24,8 @@ from oda.errors import (
 from oda.turn.log import Entry
 from oda.turn.record import Turn, TurnError, TurnUsage
 from oda.turn.submission import IdempotencyKey
+from tests.contract.test_query_plans import statements
 from tests.support.turns import (
-    DEAD,
     LEASE,
     START,
     Node,
@@ -61,8 +64,13 @@ def key(name: str = "k", body: str = "body", route: str = "/turns") -> Idempoten
 
 
 async def rows(node: Node, table: Any) -> int:
-    async with node.database.engine.connect() as connection:
-        return await connection.scalar(select(func.count()).select_from(table)) or 0
+    with node.database.engine.connect() as connection:
+        return connection.scalar(select(func.count()).select_from(table)) or 0
+
+
+async def used(node: Node, user: str, day: str) -> Usage:
+    with node.database.engine.connect() as connection:
+        return used_on(connection, user, day)
 
 
 async def session_order(node: Node, session: tuple[str, str, str] = SESSION) -> list[str]:
@@ -376,9 +384,8 @@ async def test_node_that_has_lost_a_turn_stores_nothing_of_it(pair: tuple[Node, 
     turn = await lost.accept(new_turn())
     assert await lost.claim(turn)
     await lost.add(turn, "before")
-    now = START + DEAD
-    await taker.store.renew_lease(now, LEASE)
-    adopted = await taker.store.adopt(turn.turn_id, now)
+    await lost.fall_silent()
+    adopted = await taker.store.adopt(turn.turn_id)
     assert adopted is not None
     before = await log_of(taker, turn.turn_id)
     running = adopted.turn
@@ -418,13 +425,36 @@ async def test_only_turns_of_dead_nodes_are_orphans(pair: tuple[Node, Node]) -> 
     asked = await here.accept(new_turn("w"))
     await here.claim(asked)
     await here.change(became(asked, "waiting_input"))
-    assert await there.store.orphans(START + LEASE / 2) == []
-    assert await there.store.adopt(queued.turn_id, START + LEASE / 2) is None
-    await here.store.renew_lease(START + LEASE / 2, LEASE)
-    assert await there.store.orphans(START + LEASE) == []
-    now = START + LEASE / 2 + DEAD
-    await there.store.renew_lease(now, LEASE)
-    assert set(await there.store.orphans(now)) == {queued.turn_id, running.turn_id}
+    assert await there.store.orphans() == []
+    assert await there.store.adopt(queued.turn_id) is None
+    await here.fall_silent()
+    assert set(await there.store.orphans()) == {queued.turn_id, running.turn_id}
+    await here.live()
+    assert await there.store.orphans() == []
+    assert await there.store.adopt(queued.turn_id) is None
+
+
+async def test_node_that_is_not_alive_itself_finds_and_takes_nothing(
+    pair: tuple[Node, Node],
+) -> None:
+    here, there = pair
+    turn = await here.accept(new_turn())
+    for node in pair:
+        await node.fall_silent()
+    assert await there.store.orphans() == []
+    assert await there.store.adopt(turn.turn_id) is None
+    await there.live()
+    assert await there.store.orphans() == [turn.turn_id]
+    assert await there.store.adopt(turn.turn_id) is not None
+
+
+async def test_renewing_tells_whether_the_lease_had_run_out(node: Node) -> None:
+    assert await node.store.renew_lease(LEASE)
+    await node.fall_silent()
+    assert not await node.store.renew_lease(LEASE)
+    assert await node.store.renew_lease(LEASE)
+    await node.store.release()
+    assert not await node.store.renew_lease(LEASE)
 
 
 async def test_orphans_are_counted_when_they_were_running_and_keep_their_order(
@@ -435,9 +465,8 @@ async def test_orphans_are_counted_when_they_were_running_and_keep_their_order(
     second = await living.accept(new_turn())
     third = await dying.accept(new_turn())
     await dying.claim(first)
-    now = START + DEAD
-    await living.store.renew_lease(now, LEASE)
-    adopted = await living.adopt_all(now)
+    await dying.fall_silent()
+    adopted = await living.adopt_all()
     assert [one.turn.turn_id for one in adopted] == [first.turn_id, third.turn_id]
     assert [(one.recoveries, one.begun) for one in adopted] == [(1, True), (0, False)]
     assert not await living.claim(second)
@@ -454,11 +483,9 @@ async def test_orphan_is_adopted_by_one_node_only(empty_database_url: str) -> No
         open_node(empty_database_url, "b") as second,
     ):
         orphans = [await dead.accept(new_turn(f"s{n}")) for n in range(20)]
-        now = START + DEAD
-        for node in (first, second):
-            await node.store.renew_lease(now, LEASE)
+        await dead.fall_silent()
         adopted = await asyncio.gather(
-            *(node.store.adopt(one.turn_id, now) for one in orphans for node in (first, second))
+            *(node.store.adopt(one.turn_id) for one in orphans for node in (first, second))
         )
         assert [sum(one is not None for one in adopted[n : n + 2]) for n in range(0, 40, 2)] == (
             [1] * 20
@@ -473,8 +500,8 @@ async def test_released_turns_are_found_at_once_and_not_counted_as_a_death(
     await here.claim(turn)
     await here.store.release()
     assert await rows(there, nodes) == 1
-    assert await there.store.orphans(START) == [turn.turn_id]
-    adopted = await there.store.adopt(turn.turn_id, START)
+    assert await there.store.orphans() == [turn.turn_id]
+    adopted = await there.store.adopt(turn.turn_id)
     assert adopted is not None
     assert (adopted.recoveries, adopted.begun, adopted.turn.status) == (0, True, "running")
     assert await there.store.owned() == [turn.turn_id]
@@ -484,12 +511,26 @@ async def test_wish_to_cancel_reaches_the_node_that_has_the_turn(pair: tuple[Nod
     here, there = pair
     turn = await here.accept(new_turn())
     await there.accept(new_turn("other"))
+    await here.claim(turn)
     await there.store.request_cancel(turn.turn_id)
     assert await here.store.cancels_requested() == [turn.turn_id]
     assert await there.store.cancels_requested() == []
-    await here.claim(turn)
+    assert await here.store.cancel_requested(turn.turn_id)
     await here.finish(became(turn, "running"), "cancelled")
     assert await here.store.cancels_requested() == []
+
+
+async def test_turn_that_is_to_be_cancelled_does_not_start(pair: tuple[Node, Node]) -> None:
+    here, there = pair
+    turn, behind = await here.accept(new_turn()), await here.accept(new_turn())
+    assert not await here.store.cancel_requested(turn.turn_id)
+    await there.store.request_cancel(turn.turn_id)
+    with pytest.raises(CancelRequestedError):
+        await here.claim(turn)
+    assert (await there.store.get(turn.turn_id)).status == "queued"
+    assert not await here.claim(behind), "it comes after the one that has not ended yet"
+    await here.finish(turn, "cancelled")
+    assert await here.claim(behind)
 
 
 async def test_wish_to_cancel_outlives_the_node(pair: tuple[Node, Node]) -> None:
@@ -497,9 +538,8 @@ async def test_wish_to_cancel_outlives_the_node(pair: tuple[Node, Node]) -> None
     turn = await here.accept(new_turn())
     await here.claim(turn)
     await there.accept(new_turn(), interrupts=True)
-    now = START + DEAD
-    await there.store.renew_lease(now, LEASE)
-    (adopted,) = await there.adopt_all(now)
+    await here.fall_silent()
+    (adopted,) = await there.adopt_all()
     assert adopted.cancel_requested
 
 
@@ -516,9 +556,7 @@ async def waiting(node: Node, session: str = "s", *, since: timedelta = timedelt
     stored = await node.store.stored(turn.turn_id)
     entry = Entry.of(stored.last + 1, "turn", asked)
     await node.database.journal.run(
-        lambda connection: node.store.save(
-            connection, turn.turn_id, [entry], asked, ended_at=entry_at
-        )
+        lambda connection: node.store.save(connection, turn=asked, entry=entry, ended_at=entry_at)
     )
     return asked
 
@@ -527,7 +565,8 @@ async def test_waiting_turn_belongs_to_nobody_and_holds_up_nobody(pair: tuple[No
     here, there = pair
     turn = await waiting(here)
     assert (await there.store.get(turn.turn_id)).pending_input == ASKED
-    assert await there.store.orphans(START + DEAD) == []
+    await here.fall_silent()
+    assert await there.store.orphans() == []
     await there.run(await there.accept(new_turn()))
     with pytest.raises(OwnershipLostError):
         await here.add(turn, "late")
@@ -589,13 +628,18 @@ async def test_who_waits_too_long_is_found(node: Node) -> None:
     assert await node.store.waiting_since(START + timedelta(minutes=1)) == []
 
 
-async def test_unfinished_turns_of_a_session_are_known_the_last_first(node: Node) -> None:
+async def test_unfinished_turns_of_a_session_are_read_in_order_by_one_query(node: Node) -> None:
+    await node.run(await node.accept(new_turn()))
     asked = await waiting(node)
     running, queued = await node.accept(new_turn()), await node.accept(new_turn())
     await node.claim(running)
     await node.accept(new_turn("other"))
-    found = [turn.turn_id for turn in await node.store.unfinished_of(SESSION)]
-    assert found == [queued.turn_id, running.turn_id, asked.turn_id]
+    with statements(node.database.engine) as executed:
+        found = await node.store.unfinished_of(SESSION)
+    assert len(executed) == 1
+    in_order = [asked.turn_id, running.turn_id, queued.turn_id]
+    assert [one.turn.turn_id for one in found] == in_order
+    assert found == [await node.store.stored(turn_id) for turn_id in in_order]
 
 
 # --- pages
@@ -627,21 +671,21 @@ async def test_cursor_that_was_never_given_out_is_refused(node: Node, cursor: st
 
 
 async def test_usage_adds_up_for_each_user_and_day_and_counts_final_turns_only(node: Node) -> None:
-    used = TurnUsage(model_calls=2, input_tokens=10, output_tokens=5, cost_usd=0.25)
+    usage = TurnUsage(model_calls=2, input_tokens=10, output_tokens=5, cost_usd=0.25)
     late = START + DAY
     for user, at in (("u", START), ("u", START), ("u", late), ("other", START)):
         turn = await node.accept(new_turn(f"{user}{at}", user))
         await node.claim(turn)
-        await node.change(became(became(turn, "running"), "succeeded", at=at, usage=used))
+        await node.change(became(became(turn, "running"), "succeeded", at=at, usage=usage))
     free = await node.accept(new_turn("free"))
     await node.claim(free)
     unpriced = TurnUsage(model_calls=1)
     await node.change(became(became(free, "running"), "failed", usage=unpriced))
-    assert await node.store.used_on("u", "2026-01-01") == TurnUsage(
+    assert await used(node, "u", "2026-01-01") == Usage(
         model_calls=5, input_tokens=20, output_tokens=10, cost_usd=0.5
     )
-    assert (await node.store.used_on("u", "2026-01-02")).model_calls == 2
-    assert (await node.store.used_on("nobody", "2026-01-01")).model_calls == 0
+    assert (await used(node, "u", "2026-01-02")).model_calls == 2
+    assert (await used(node, "nobody", "2026-01-01")).model_calls == 0
 
 
 async def test_usage_of_one_user_can_be_charged_by_two_nodes_at_once(
@@ -650,11 +694,11 @@ async def test_usage_of_one_user_can_be_charged_by_two_nodes_at_once(
     async def live(node: Node, session: str) -> None:
         turn = await node.accept(new_turn(session))
         await node.claim(turn)
-        used = TurnUsage(model_calls=1)
-        await node.change(became(became(turn, "running"), "succeeded", usage=used))
+        usage = TurnUsage(model_calls=1)
+        await node.change(became(became(turn, "running"), "succeeded", usage=usage))
 
     await asyncio.gather(*(live(node, f"{node.name}{n}") for n in range(20) for node in pair))
-    assert (await pair[0].store.used_on("u", "2026-01-01")).model_calls == 40
+    assert (await used(pair[0], "u", "2026-01-01")).model_calls == 40
 
 
 async def test_what_is_old_is_forgotten_with_all_that_belongs_to_it(node: Node) -> None:
@@ -667,7 +711,7 @@ async def test_what_is_old_is_forgotten_with_all_that_belongs_to_it(node: Node) 
     young = await node.accept(new_turn("young", at=now), key=key("young"))
     await node.claim(young)
     await node.change(became(became(young, "running"), "succeeded", at=now))
-    assert await node.store.forget_old(now, retention) == 1
+    assert not await node.store.forget_old(now, retention)
     with pytest.raises(TurnNotFoundError):
         await node.store.get(old.turn_id)
     assert await log_of(node, old.turn_id) == []
@@ -675,19 +719,17 @@ async def test_what_is_old_is_forgotten_with_all_that_belongs_to_it(node: Node) 
         assert (await node.store.get(turn.turn_id)).turn_id == turn.turn_id
         assert await log_of(node, turn.turn_id)
     assert await rows(node, idempotency_keys) == 1
-    assert (await node.store.used_on("u", "2026-01-01")).model_calls == 0
-    assert await node.store.forget_old(now, retention) == 0
+    assert (await used(node, "u", "2026-01-01")).model_calls == 0
 
 
 async def test_keys_and_dead_nodes_are_forgotten_too(pair: tuple[Node, Node]) -> None:
     here, there = pair
     await here.accept(new_turn(), key=key())
-    now = START + 2 * DAY
-    await here.store.renew_lease(now, LEASE)
-    await here.store.forget_old(now, timedelta(days=1))
+    await there.store.renew_lease(-2 * DAY)
+    await here.store.forget_old(START + 2 * DAY, timedelta(days=1))
     assert await rows(here, idempotency_keys) == 0
     assert await rows(here, nodes) == 1
-    await there.store.renew_lease(now, LEASE)
+    await there.live()
     assert await rows(here, nodes) == 2
 
 
@@ -705,11 +747,11 @@ async def test_session_is_forgotten_whole_and_alone(node: Node) -> None:
     assert await rows(node, tool_calls) == 0
     for turn in kept:
         assert await node.store.get(turn.turn_id) == turn
+    late = became(running, "running")
+    entry = Entry.of(9, "turn", late)
     with pytest.raises(OwnershipLostError):
         await node.database.journal.run(
-            lambda connection: node.store.save(
-                connection, running.turn_id, [], became(running, "running")
-            )
+            lambda connection: node.store.save(connection, turn=late, entry=entry)
         )
 
 

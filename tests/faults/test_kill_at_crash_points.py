@@ -15,9 +15,21 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 MESSAGE = "pay 7 then book 3 then pay 8, please"
 NEXT_MESSAGE = "pay 9, too"
 NOBODY_KNOWS: frozenset[Point] = frozenset(
-    {"intent_stored", "in_tool", "after_effect", "outcome_storing"}
+    {
+        "message_stored",
+        "call_stored",
+        "intent_stored",
+        "in_tool",
+        "after_effect",
+        "outcome_storing",
+        "result_storing",
+    }
 )
-"""Points at which a tool may have begun, and its result is not known."""
+"""Points at which a tool may have begun, and its result is not known.
+
+What is written at the same time is committed together: a message with the calls of a quick model
+and the intent to make them, a tool's outcome with the event of its result.
+"""
 
 
 async def test_a_turn_without_any_death_keeps_all_promises(place: Place) -> None:

@@ -270,7 +270,10 @@ async def test_secrets_do_not_appear_in_what_is_printed_of_a_connection(
     assert "s3cr3t" not in "".join(ours)
 
 
-async def test_without_anybody_closing_it_a_server_ends_with_the_event_loop(tmp_path: Path) -> None:
+async def test_without_anybody_closing_it_a_server_ends_with_the_event_loop(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ODA_MCP_PINS", str(tmp_path / "pins.json"))
     (tmp_path / "mcp.yaml").write_text(
         f"servers: {{demo: {{transport: stdio, command: python, args: [{DEMO}, --stubborn]}}}}"
     )

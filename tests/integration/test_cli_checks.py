@@ -80,3 +80,49 @@ async def test_wrong_settings_and_files_are_findings_too(tmp_path: Path) -> None
     bad_file = checks(await home.run("doctor", "--json"))
     assert bad_file["sessions"]["status"] == "ok"
     assert "policies.slow.max_retries" in bad_file["configuration"]["detail"]
+
+
+OWN_MODEL = """
+from google.adk.agents import LlmAgent
+
+helper = LlmAgent(name="helper", model="gemini-2.5-flash", description="Helps.")
+root_agent = LlmAgent(name="bringer", model="{model}", sub_agents=[helper])
+"""
+
+
+async def test_an_agents_own_model_without_a_key_is_found_with_its_variable(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    home.write("agents/bringer/agent.py", OWN_MODEL.format(model="openai/gpt-4o"))
+    home.write(
+        "agents/written/root_agent.yaml",
+        "name: written\nmodel: gemini-2.5-flash\ninstruction: Write.\n",
+    )
+    ended = await home.run("doctor", "--json")
+    found = checks(ended)
+    assert (found["agent bringer"]["status"], ended.code) == ("fail", 1)
+    assert "OPENAI_API_KEY" in found["agent bringer"]["remedy"]
+    assert "GOOGLE_API_KEY" in found["agent written"]["remedy"]
+    home = Home(tmp_path, variables={"OPENAI_API_KEY": "x"})
+    found = checks(await home.run("doctor", "--json"))
+    assert "GOOGLE_API_KEY" in found["agent bringer"]["remedy"]
+    home = Home(tmp_path, variables={"OPENAI_API_KEY": "x", "GOOGLE_API_KEY": "x"})
+    assert (await home.run("doctor", "--json")).code == 0
+
+
+async def test_variables_that_nobody_reads_are_found_with_the_nearest_name(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    home.write(".env", "ODA_LOG_LEVELS=debug\nODA_CV__WINDOW_TOKENS=9000\n")
+    found = checks(
+        await home.run("doctor", "--json", MODLE="x", TURN__TIMEOUT_S="9", TEST_X="1", XYZ="1")
+    )
+    unknown = {name: finding for name, finding in found.items() if name.startswith("setting ")}
+    assert {name: one["remedy"] for name, one in unknown.items()} == {
+        "setting ODA_MODLE": "did you mean ODA_MODEL?",
+        "setting ODA_LOG_LEVELS": "did you mean ODA_LOG_LEVEL?",
+        "setting ODA_CV__WINDOW_TOKENS": "take it out",
+        "setting ODA_XYZ": "take it out",
+    }
+    assert ".env" in unknown["setting ODA_LOG_LEVELS"]["detail"]
+    agents = Path(__file__).parents[2] / "agents"
+    found = checks(await home.run("doctor", "--json", "--agents", str(agents)))
+    assert "setting ODA_CV__WINDOW_TOKENS" not in found

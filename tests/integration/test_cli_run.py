@@ -85,3 +85,28 @@ async def test_an_mcp_tool_is_really_called(tmp_path: Path) -> None:
     assert "→ add(a=2, b=3)" in ended.stderr
     assert '"result": 5' in ended.stderr
     assert ended.stdout == "Five.\n"
+
+
+async def test_without_a_model_it_fails_and_says_what_to_set(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    ended = await home.run("run", "greeter", "hi")
+    assert (ended.code, ended.stdout) == (2, "")
+    assert ended.stderr.startswith("error: no model is configured")
+    assert "ODA_MODEL" in ended.stderr
+    as_json = await home.run("run", "greeter", "hi", "--json")
+    assert (as_json.code, json.loads(as_json.stdout)["status"]) == (2, "succeeded")
+
+
+async def test_a_model_without_a_key_is_a_matter_of_configuration(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    for name, model in (("asks_gemini", "gemini-2.5-flash"), ("asks_openai", "openai/gpt-4o")):
+        home.write(
+            f"agents/{name}/agent.py",
+            "from google.adk.agents import LlmAgent\n"
+            f"root_agent = LlmAgent(name='{name}', model='{model}')\n",
+        )
+        ended = await home.run("run", name, "hi", "--json")
+        error = json.loads(ended.stdout)["error"]
+        assert (ended.code, error["code"], error["retryable"]) == (1, "configuration_error", False)
+        variable = {"asks_gemini": "GOOGLE_API_KEY", "asks_openai": "OPENAI_API_KEY"}[name]
+        assert f"set {variable}" in error["message"]

@@ -58,8 +58,8 @@ async def test_without_a_model_litellm_is_not_imported(tmp_path: Path) -> None:
     imported = imports(ended)
     assert "oda.context" in imported
     assert "litellm" not in imported
-    assert "ODA_MODEL" in ended.stdout
-    assert ended.code == 0
+    assert "ODA_MODEL" in ended.stderr
+    assert ended.code == 2
 
 
 @pytest.mark.parametrize(

@@ -302,6 +302,25 @@ async def test_what_code_cannot_judge_is_left_to_a_person(session: OdaSession) -
     assert await on_record() == []
 
 
+async def test_what_was_not_judged_is_not_counted_as_right(session: OdaSession) -> None:
+    answers = await ask(session, "批改作业：1. 3+4=7 2. 法国的首都是哪里？ 巴黎")
+    assert [item["correct"] for item in answers.card["items"]] == [True, None]
+    assert (answers.card["score"], answers.card["judged"]) == (100, 1)
+    said = answers.texts[0] + answers.card["summary"]
+    assert "2道题里我能判断1道" in said
+    assert "只算这些是100分" in said
+    assert "全" not in said
+    assert not answers.last["device_actions"]
+
+
+async def test_a_sheet_on_one_line_and_the_values_of_unknowns_are_judged(
+    session: OdaSession,
+) -> None:
+    answers = await ask(session, "批改作业：1、3+4=7，2、x+3=7 x=4，3、9-4=6")
+    assert [item["correct"] for item in answers.card["items"]] == [True, True, False]
+    assert (answers.card["score"], answers.card["judged"]) == (67, 3)
+
+
 async def test_talk_in_the_middle_of_homework_loses_nothing(session: OdaSession) -> None:
     answers = await ask(session, "5×6=31", "为什么要背乘法口诀？", "30")
     assert answers.places == [*["homework/tutoring"] * 2, "homework/summary"]

@@ -90,6 +90,16 @@ async def test_the_model_tells_a_wish_and_the_child_agrees_in_its_own_words(
     assert "《静夜思》" in answers.texts[1]
 
 
+async def test_a_title_that_the_child_does_not_want_starts_nothing(
+    session: OdaSession, model: ModelServer
+) -> None:
+    refused = says(wants_recitation=False, title="春晓", reason="it is fed up with it")
+    model.play([meant("recite", 90), refused, Text(text="好的呀。")])
+    answers = await ask(session, "写春天的那一首我可不想再念给你听了呀")
+    assert answers.places == ["recite/idle"]
+    assert "春晓" not in answers.texts[0].splitlines()[0]
+
+
 async def test_reciting_needs_no_model(session: OdaSession, model: ModelServer) -> None:
     answers = await ask(session, "背静夜思", "床前明月光", "下一句是什么", POEM)
     assert answers.places[-1] == "recite/done"

@@ -1,31 +1,30 @@
 """A pooled connection that has died is replaced before anybody uses it."""
 
 import pytest
-from sqlalchemy import text
+from sqlalchemy import Engine, text
 from sqlalchemy.exc import OperationalError
-from sqlalchemy.ext.asyncio import AsyncEngine
 
 from oda.database.engine import database_engine
 
 pytestmark = pytest.mark.postgres
 
 
-async def backend(engine: AsyncEngine) -> int:
-    async with engine.connect() as connection:
-        return int((await connection.execute(text("SELECT pg_backend_pid()"))).scalar_one())
+async def backend(engine: Engine) -> int:
+    with engine.connect() as connection:
+        return int((connection.execute(text("SELECT pg_backend_pid()"))).scalar_one())
 
 
 async def kill(url: str, pid: int) -> None:
     engine = database_engine(url)
-    async with engine.connect() as connection:
-        await connection.execute(text("SELECT pg_terminate_backend(:pid, 5000)"), {"pid": pid})
-    await engine.dispose()
+    with engine.connect() as connection:
+        connection.execute(text("SELECT pg_terminate_backend(:pid, 5000)"), {"pid": pid})
+    engine.dispose()
 
 
 async def test_a_connection_is_kept(postgres_url: str) -> None:
     engine = database_engine(postgres_url, trusted_s=0)
     assert await backend(engine) == await backend(engine)
-    await engine.dispose()
+    engine.dispose()
 
 
 async def test_after_a_pause_it_is_asked_whether_it_lives(postgres_url: str) -> None:
@@ -33,7 +32,7 @@ async def test_after_a_pause_it_is_asked_whether_it_lives(postgres_url: str) -> 
     first = await backend(engine)
     await kill(postgres_url, first)
     assert await backend(engine) != first
-    await engine.dispose()
+    engine.dispose()
 
 
 async def test_one_that_was_just_used_fails_once(postgres_url: str) -> None:
@@ -43,4 +42,4 @@ async def test_one_that_was_just_used_fails_once(postgres_url: str) -> None:
     with pytest.raises(OperationalError):
         await backend(engine)
     assert await backend(engine) != first
-    await engine.dispose()
+    engine.dispose()

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import pytest
 from google.adk.agents import LlmAgent
 from google.adk.apps import App
 from google.adk.events import Event
@@ -154,7 +155,10 @@ async def test_each_adk_session_has_its_own_server_when_the_record_says_so() -> 
         assert demo_processes() == {second}
 
 
-async def test_an_edit_of_mcp_yaml_is_taken_up_without_a_restart(tmp_path: Path) -> None:
+async def test_an_edit_of_mcp_yaml_is_taken_up_without_a_restart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ODA_MCP_PINS", str(tmp_path / "pins.json"))
     file = tmp_path / "mcp.yaml"
     script = str(demo().args[0])
     server = f"transport: stdio, command: python, args: [{script}]"

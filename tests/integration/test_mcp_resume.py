@@ -23,13 +23,12 @@ from mcp.types import (
 )
 
 from agents.cv.tools import CVEditor, CVReader, CVUndo
-from mcp_tools.resume import load_resume
+from mcp_tools.resume import ResumeTooLargeError, load_resume
 from mcp_tools.resume.files import (
     MAX_FILE_BYTES,
     InvalidIdError,
     ResumeExistsError,
     ResumeFiles,
-    ResumeTooLargeError,
     StorageError,
     UnknownResumeError,
     UnreadableResumeError,

@@ -11,7 +11,6 @@ import pytest_asyncio
 os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
 
 import anthropic
-import litellm
 from google.adk.agents import LlmAgent
 from google.adk.agents.run_config import RunConfig, StreamingMode  # type: ignore[attr-defined]
 from google.adk.apps import App
@@ -24,6 +23,7 @@ from google.adk.runners import Runner
 from google.adk.sessions import InMemorySessionService
 from google.genai import types
 
+from oda.agent.model.litellm_import import close_clients
 from oda.testing import ModelServer
 from oda.testing.script import (
     Blocked,
@@ -99,7 +99,7 @@ class Observed:
 @pytest_asyncio.fixture(scope="module", loop_scope="module", autouse=True)
 async def litellm_clients() -> AsyncIterator[None]:
     yield
-    await litellm.close_litellm_async_clients()  # type: ignore[attr-defined, no-untyped-call]
+    await close_clients()
 
 
 @pytest.fixture(autouse=True)

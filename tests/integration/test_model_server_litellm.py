@@ -15,7 +15,10 @@ import pytest_asyncio
 os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
 
 import litellm
+from litellm.llms.anthropic.common_utils import AnthropicError
 
+from oda.agent.model.litellm_client import refusals_as_such
+from oda.agent.model.litellm_import import close_clients
 from oda.testing import ModelServer
 from oda.testing.script import (
     Blocked,
@@ -66,7 +69,7 @@ class Observed:
 @pytest_asyncio.fixture(scope="module", loop_scope="module", autouse=True)
 async def litellm_clients() -> AsyncIterator[None]:
     yield
-    await litellm.close_litellm_async_clients()  # type: ignore[attr-defined, no-untyped-call]
+    await close_clients()
 
 
 @pytest.fixture(params=["openai/m", "openai/m by LiteLLM's handler", "anthropic/claude-x"])
@@ -185,7 +188,34 @@ async def test_for_some_statuses_the_class_says_little(
 ) -> None:
     seen = await observe(model, Error(status=status), stream=streamed)
 
+    if seen.failure == ("APIConnectionError", 500):  # LiteLLM 1.96: 403 and 409 of Anthropic
+        assert model.startswith("anthropic/")
+        assert getattr(seen.error.__context__, "status_code", None) == status
+        return
     assert seen.failure == (of_openai if model == "openai/m" else of_anthropic)
+
+
+@pytest.mark.parametrize("status", [403, 409, 500])
+def test_a_refusal_that_passes_for_a_lost_connection_is_raised_as_such(status: int) -> None:
+    """As LiteLLM 1.96 does with statuses for which it has no class."""
+    with pytest.raises(Exception) as raised, refusals_as_such():
+        try:
+            raise AnthropicError(status, "Forbidden")
+        except AnthropicError:
+            raise litellm.exceptions.APIConnectionError("m", "anthropic", "claude-x")  # noqa: B904
+
+    is_refusal = isinstance(raised.value, AnthropicError)
+    assert is_refusal == (status < 500)
+    assert getattr(raised.value, "status_code", None) == status
+
+
+async def test_after_its_clients_were_closed_litellm_makes_new_ones(
+    model: str, streamed: bool
+) -> None:
+    for _ in range(2):
+        seen = await observe(model, Text(chunks=["a"]), stream=streamed)
+        assert seen.error is None
+        await close_clients()
 
 
 async def test_the_class_depends_on_the_words_of_the_provider() -> None:

@@ -1,6 +1,7 @@
 """Conversations with an orchestrator, through sessions on SQLite."""
 
 import asyncio
+import gc
 import sys
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 from google.adk.platform.time import reset_time_provider, set_time_provider
 
 from oda import OdaContext
+from oda.orchestration.model_access import StepContext
 from oda.orchestration.state import STATE_KEY
 from oda.session.oda_session import OdaSession
 from oda.testing import FakeClock, ModelServer
@@ -71,6 +73,21 @@ async def test_a_conversation_through_three_scenes(oda: OdaContext, model: Model
         "story: and then? (3)",
         "lobby: and then? (4)",
     ]
+
+
+async def test_nothing_of_a_turn_is_kept_once_it_has_ended(oda: OdaContext) -> None:
+    """Neither by us nor by what ADK remembers of functions: it would be all that was said."""
+    gc.collect()
+    of_other_tests = {id(one) for one in gc.get_objects() if isinstance(one, StepContext)}
+    session = await oda.sessions.create(APP)
+    await talk(session, "story", *map(str, range(10)))
+    loop = asyncio.get_running_loop()
+    for _ in range(500):  # asyncio drops cancelled timers, and their turns, when they are many
+        loop.call_later(3600, print).cancel()
+    await asyncio.sleep(0)
+    gc.collect()
+    kept = [one for one in gc.get_objects() if isinstance(one, StepContext)]
+    assert len([one for one in kept if id(one) not in of_other_tests]) <= 2
 
 
 async def test_what_a_client_gets(oda: OdaContext, model: ModelServer) -> None:

@@ -31,10 +31,15 @@ async def model() -> AsyncIterator[ModelServer]:
         yield server
 
 
-@pytest.fixture
-async def oda(tmp_path: Path, model: ModelServer) -> AsyncIterator[OdaContext]:
+@pytest.fixture(params=["openai", "litellm/openai"])
+async def oda(
+    tmp_path: Path, model: ModelServer, request: pytest.FixtureRequest
+) -> AsyncIterator[OdaContext]:
     async with guide(
-        tmp_path, model=model, provider="openai", transcribe_model="openai/whisper-1"
+        tmp_path,
+        model=model,
+        provider=request.param,
+        transcribe_model=f"{request.param}/whisper-1",
     ) as opened:
         await opened.warm_up([APP])
         yield opened

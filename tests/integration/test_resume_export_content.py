@@ -11,6 +11,7 @@ from mcp_tools.resume import JsonObject, Language, load_resume
 from mcp_tools.resume.export import Format, Template, render
 from tests.support.export_readers import WITHOUT_SPACES, Html, read
 from tests.support.full_resumes import CHINESE, ENGLISH
+from tests.support.official_schema import OFFICIAL
 
 READABLE: tuple[Format, ...] = ("md", "html", "docx", "pdf")
 TEMPLATES: tuple[Template, ...] = ("classic", "modern")
@@ -75,6 +76,7 @@ def test_every_fact_is_there(
 def test_json_is_the_document_and_can_be_loaded_again(document: JsonObject) -> None:
     resume = load_resume({**document, "x-tool": {"theme": "even"}})
     content = render(resume, "json").content
+    OFFICIAL.validate(json.loads(content))
     assert load_resume(json.loads(content)) == resume
     assert render(load_resume(json.loads(content)), "json").content == content
     assert "林晓雨".encode() in content or document is not CHINESE

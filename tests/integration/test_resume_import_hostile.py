@@ -2,13 +2,13 @@
 
 import asyncio
 import io
-import json
 import os
 import struct
-import sys
 import zipfile
 import zlib
 from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -16,10 +16,11 @@ from docx import Document
 from reportlab.lib.pdfencrypt import StandardEncryption
 from reportlab.pdfgen import canvas
 
+from mcp_tools.apart import read_apart
 from mcp_tools.resume import ResumeError
 from mcp_tools.resume.errors import ReaderMissingError
 from mcp_tools.resume.importing import import_resume
-from mcp_tools.resume.importing.apart import read_apart
+from mcp_tools.resume.importing.apart import read_lines
 
 
 def a_docx() -> bytes:
@@ -218,11 +219,30 @@ async def test_a_hostile_file_is_refused(name: str) -> None:
 
 def readers() -> list[psutil.Process]:
     children = psutil.Process().children(recursive=True)
-    return [child for child in children if "importing.reader" in " ".join(child.cmdline())]
+    return [child for child in children if "marshal.load" in " ".join(child.cmdline())]
+
+
+async def test_the_process_that_reads_is_confined_and_knows_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("ODA_TEST_SECRET_KEY", "of-the-server")
+    before = psutil.Process().children()
+    reading = asyncio.create_task(import_resume(endless_drawing(), filename="cv.pdf"))
+    try:
+        while not (new := [each for each in psutil.Process().children() if each not in before]):  # noqa: ASYNC110
+            await asyncio.sleep(0.01)  # a process tells nobody that it is there
+        inside = Path("/proc", str(new[0].pid))
+        while "Seccomp:\t2" not in (inside / "status").read_text():  # noqa: ASYNC110
+            await asyncio.sleep(0.01)  # it may end before it is confined: then there is no status
+        assert "NoNewPrivs:\t1" in (inside / "status").read_text()
+        assert (inside / "environ").read_bytes() == b""
+    finally:
+        reading.cancel()
+        await asyncio.gather(reading, return_exceptions=True)
 
 
 async def test_the_reader_is_killed_when_the_caller_gives_up() -> None:
-    reading = asyncio.create_task(read_apart(endless_drawing(), "pdf"))
+    reading = asyncio.create_task(read_lines(endless_drawing(), "pdf"))
     while not readers():  # noqa: ASYNC110 (a process tells nobody that it is there)
         await asyncio.sleep(0.01)
     reading.cancel()
@@ -233,7 +253,7 @@ async def test_the_reader_is_killed_when_the_caller_gives_up() -> None:
 
 @pytest.mark.parametrize("steps", [1, 2, 5, 20])
 async def test_a_caller_may_give_up_at_any_moment(steps: int) -> None:
-    reading = asyncio.create_task(read_apart(a_pdf(), "pdf"))
+    reading = asyncio.create_task(read_lines(a_pdf(), "pdf"))
     for _ in range(steps):
         await asyncio.sleep(0)
     reading.cancel()
@@ -244,7 +264,7 @@ async def test_a_caller_may_give_up_at_any_moment(steps: int) -> None:
 
 async def test_the_reader_is_killed_when_its_time_is_over() -> None:
     with pytest.raises(ResumeError, match="too much time or memory"):
-        await read_apart(endless_drawing(), "pdf", seconds=0.2)
+        await read_lines(endless_drawing(), "pdf", seconds=0.2)
     assert readers() == []
 
 
@@ -260,17 +280,11 @@ async def test_pictures_are_never_decoded() -> None:
 
 @pytest.mark.parametrize(("kind", "library"), [("pdf", "pdfplumber"), ("docx", "docx")])
 async def test_without_the_extra_the_reader_says_so(kind: str, library: str) -> None:
-    program = (
-        f"import sys; sys.modules[{library!r}] = None\n"
-        f"from mcp_tools.resume.importing.reader import main; main({kind!r})"
-    )
-    process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-c",
-        program,
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-    )
-    said, _ = await process.communicate(a_docx() if kind == "docx" else a_pdf())
-    assert json.loads(said) == {"error": "missing"}
-    assert "oda[resume]" in ReaderMissingError(format=kind).message("zh")
+    async def read_without(document: bytes, main: str, **given: Any) -> str:
+        hidden = f"import sys; sys.modules[{library!r}] = None\n{main}"
+        return await read_apart(document, hidden, **given)
+
+    content = a_docx() if kind == "docx" else a_pdf()
+    with pytest.raises(ReaderMissingError) as caught:
+        await import_resume(content, read=read_without)
+    assert "oda[resume]" in caught.value.message("zh")

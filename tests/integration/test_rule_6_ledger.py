@@ -373,8 +373,8 @@ async def test_rule_6_call_that_never_began_is_made(
 
 
 async def forget_calls(database: Database) -> None:
-    async with database.engine.begin() as connection:
-        await connection.execute(text("DELETE FROM oda_tool_calls"))
+    with database.engine.begin() as connection:
+        connection.execute(text("DELETE FROM oda_tool_calls"))
 
 
 async def test_rule_6_long_running_call_that_never_began_is_made(
@@ -460,8 +460,8 @@ async def test_rule_6_call_is_not_made_while_it_cannot_be_recorded(
 
 
 async def rename_table(database: Database, name: str, other: str) -> None:
-    async with database.engine.begin() as connection:
-        await connection.execute(text(f"ALTER TABLE {name} RENAME TO {other}"))
+    with database.engine.begin() as connection:
+        connection.execute(text(f"ALTER TABLE {name} RENAME TO {other}"))
 
 
 async def test_rule_6_outcome_of_a_cancelled_call_is_unknown(ledger: SqlToolLedger) -> None:

@@ -1,5 +1,7 @@
 """What happens when a turn, or a user's day, has used up its limits: stop, ask, a cheaper model."""
 
+import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from datetime import UTC, datetime
@@ -16,7 +18,7 @@ from oda.message.content import to_content
 from oda.session.oda_session import OdaSession
 from oda.settings import Settings
 from oda.testing import ModelServer
-from oda.testing.script import Call, Step, Text, ToolCalls, Usage
+from oda.testing.script import Call, Error, Step, Text, ToolCalls, Usage
 from oda.turn.record import Turn
 from oda.turn.submission import Submission
 
@@ -196,3 +198,83 @@ async def test_after_the_day_is_used_up_the_cheaper_model_answers(opened: Open) 
         turn = await say(oda, await oda.sessions.create("adder"))
         assert turn.status == "succeeded"
         assert [request.model for request in model.requests] == ["cheap"]
+
+
+async def test_turns_that_begin_at_once_share_what_is_left_of_the_day(opened: Open) -> None:
+    async with opened([ANSWER] * 24, day={"model_calls": 2}) as (oda, model):
+        sessions = [await oda.sessions.create("adder") for _ in range(24)]
+        ended = await asyncio.gather(
+            *(say(oda, session) for session in sessions), return_exceptions=True
+        )
+        assert len(model.requests) == 2
+        ends = Counter(
+            one.error.code if one.error else one.status for one in ended if isinstance(one, Turn)
+        )
+        refused = sum(isinstance(one, DailyLimitError) for one in ended)
+        assert ends["succeeded"] == 2
+        assert ends["daily_limit"] + refused == 22
+        assert (await oda.days.used("local")).model_calls == 2
+
+
+async def test_a_day_that_ends_within_a_turn_ends_the_turn(opened: Open) -> None:
+    async with opened([ADD, ANSWER], day={"model_calls": 1}) as (oda, model):
+        turn = await say(oda, await oda.sessions.create("adder"))
+        assert len(model.requests) == 1
+        assert turn.status == "failed"
+        assert turn.error is not None
+        assert turn.error.code == "daily_limit"
+        assert "1 model calls a day" in turn.error.message
+        assert not turn.error.retryable
+        assert turn.usage.model_calls == 1
+
+
+async def test_a_day_that_ends_within_a_turn_is_asked_about(opened: Open) -> None:
+    async with opened([ADD, ANSWER], day={"model_calls": 1, "on_limit": "ask"}) as (oda, model):
+        session = await oda.sessions.create("adder")
+        waiting = await say(oda, session)
+        assert waiting.status == "waiting_input"
+        asked = waiting.pending_input[0]
+        assert (asked["args"]["limit"], asked["args"]["period"]) == ("1 model calls a day", "day")
+        assert asked["args"]["used"]["model_calls"] == 1
+        assert len(model.requests) == 1
+        await oda.turns.answer(waiting.turn_id, [(asked["id"], True, None)])
+        turn = await oda.turns.wait(waiting.turn_id)
+        assert (turn.status, turn.reply) == ("succeeded", "3")
+        assert len(model.requests) == 2
+        await oda.database.journal.run(lambda connection: None)
+        assert (await oda.days.used("local")).model_calls == 2
+
+
+async def test_a_day_that_ends_within_a_turn_leaves_the_rest_to_the_cheaper_model(
+    opened: Open,
+) -> None:
+    async with opened(
+        [ADD, ADD, ANSWER],
+        day={"model_calls": 1, "on_limit": "cheaper"},
+        turn={"cheaper_model": "openai/cheap"},
+    ) as (oda, model):
+        turn = await say(oda, await oda.sessions.create("adder"))
+        assert turn.status == "succeeded"
+        assert [request.model for request in model.requests] == ["dear", "cheap", "cheap"]
+
+
+async def test_failed_calls_are_drawn_too(opened: Open) -> None:
+    script = [Error(status=503), Error(status=503), ANSWER]
+    retry = {"initial_delay_s": 0.0}
+    async with opened(script, day={"model_calls": 2}, retry=retry) as (oda, model):
+        turn = await say(oda, await oda.sessions.create("adder"))
+        assert len(model.requests) == 2
+        assert turn.error is not None
+        assert turn.error.code == "daily_limit"
+
+
+async def test_the_use_of_a_turn_is_added_to_its_day_once(opened: Open) -> None:
+    for limits in ({}, {"tokens": 10_000}):
+        async with opened([ADD, ANSWER], day=limits) as (oda, _):
+            before = await oda.days.used("local")
+            turn = await say(oda, await oda.sessions.create("adder"))
+            await oda.database.journal.run(lambda connection: None)
+            used = await oda.days.used("local")
+            assert used.model_calls - before.model_calls == turn.usage.model_calls == 2
+            assert used.input_tokens - before.input_tokens == turn.usage.input_tokens == 130
+            assert used.output_tokens - before.output_tokens == turn.usage.output_tokens == 10

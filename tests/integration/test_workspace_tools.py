@@ -130,6 +130,26 @@ async def test_files_lie_in_the_directory_of_the_turn(world: World, tmp_path: Pa
     assert file.read_text("utf-8") == "<p>中文</p>"
 
 
+@pytest.mark.parametrize("spoilt", ["a\0.txt", "a\ud800.txt"])
+async def test_arguments_that_no_store_takes_are_refused_not_changed(
+    world: World, spoilt: str, tmp_path: Path
+) -> None:
+    answers = await world.answers(
+        ("write_file", {"path": f"output/{spoilt}", "content": "x"}),
+        ("write_file", {"path": "output/b.txt", "content": spoilt}),
+        ("write_file", {"path": "output/c.txt", "content": "x", spoilt: [{"deep": spoilt}]}),
+        ("write_file", {"path": "output/a\ufffd.txt", "content": "x"}),
+        ("list_files", {}),
+    )
+
+    for answer, argument in zip(answers[:3], ("path", "content", ""), strict=True):
+        assert answer["status"] == "refused"
+        assert answer["error"]["code"] == "invalid_arguments"
+        assert argument in answer["error"]["message"]
+    assert answers[3]["error"]["code"] == "path_refused"
+    assert answers[4] == {"files": []}
+
+
 async def test_refusals_have_a_code_and_say_what_to_do(world: World) -> None:
     answers = await world.answers(
         ("read_file", {"path": "/etc/passwd"}),

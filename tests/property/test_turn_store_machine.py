@@ -16,12 +16,9 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from oda.database.database import open_database
 from oda.database.migrate import upgrade
-from oda.errors import ConflictError, OwnershipLostError
+from oda.errors import CancelRequestedError, ConflictError, OwnershipLostError
 from oda.turn.record import Turn, TurnStatus
 from tests.support.turns import (
-    DEAD,
-    LEASE,
-    START,
     Node,
     assert_whole,
     became,
@@ -93,7 +90,6 @@ class TurnStoreMachine(RuleBasedStateMachine):
         self.stack = AsyncExitStack()
         self.directory = tempfile.TemporaryDirectory()
         self.turns: list[Known] = []
-        self.now = START
         self.lives = 0
 
     @initialize()
@@ -106,7 +102,7 @@ class TurnStoreMachine(RuleBasedStateMachine):
 
     def born(self) -> Node:
         self.lives += 1
-        node = open_node(self.url, f"node {self.lives}", now=self.now)
+        node = open_node(self.url, f"node {self.lives}")
         return self.run(self.stack.enter_async_context(node))
 
     def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
@@ -163,6 +159,10 @@ class TurnStoreMachine(RuleBasedStateMachine):
     @rule(data=st.data())
     def claim(self, data: st.DataObject) -> None:
         known = data.draw(st.sampled_from(self.owned("queued")))
+        if known.cancel:
+            with pytest.raises(CancelRequestedError):
+                self.run(self.node_of(known).claim(known.turn))
+            return
         free = not any(other.goes_before(known) for other in self.turns)
         assert self.run(self.node_of(known).claim(known.turn)) == free
         if free:
@@ -244,8 +244,7 @@ class TurnStoreMachine(RuleBasedStateMachine):
     def crash(self, number: int) -> None:
         """A node is not heard of any more; after a while its successor starts."""
         self.dead.append(self.nodes[number])
-        self.now += DEAD
-        self.run(self.nodes[1 - number].store.renew_lease(self.now, LEASE))
+        self.run(self.nodes[number].fall_silent())
         self.nodes[number] = self.born()
 
     @rule(number=st.integers(0, 1))
@@ -265,7 +264,7 @@ class TurnStoreMachine(RuleBasedStateMachine):
 
     def take_over(self, known: Known, number: int) -> None:
         node = self.nodes[number]
-        adopted = self.run(node.store.adopt(known.turn.turn_id, self.now))
+        adopted = self.run(node.store.adopt(known.turn.turn_id))
         if known.owner != node.name and self.alive(known.owner):
             assert adopted is None
             return
@@ -305,7 +304,7 @@ class TurnStoreMachine(RuleBasedStateMachine):
             known.sort(key=lambda one: -one.place)
             assert list(found) == [one.turn for one in known]
             assert sum(turn.status == "running" for turn in found) <= 1
-        orphans = await store.orphans(self.now)
+        orphans = await store.orphans()
         assert set(orphans) == {one.turn.turn_id for one in self.orphans()}
         for node in self.nodes:
             wanted = {
@@ -339,7 +338,7 @@ class TurnStoreMachine(RuleBasedStateMachine):
         while unfinished := self.those("queued", "running"):
             known = _first(unfinished)
             node = self.node_of(known)
-            if known.status == "queued":
+            if known.status == "queued" and not known.cancel:
                 assert self.run(node.claim(known.turn))
                 known.turn = became(known.turn, "running")
             known.turn = self.run(node.finish(known.turn))

@@ -57,18 +57,21 @@ def scope_of(
     scheme: str = "http",
     extensions: Sequence[str] = (),
     client: str = "10.0.0.1",
+    path: str = "/v1/apps",
+    **others: Any,
 ) -> Scope:
-    """A request for `/v1/apps`."""
+    """A request, by default for `/v1/apps`."""
     return {
         "type": kind,
         "method": method,
         "scheme": scheme,
-        "path": "/v1/apps",
-        "raw_path": b"/v1/apps",
+        "path": path,
+        "raw_path": path.encode(),
         "query_string": b"",
         "client": (client, 1234),
         "headers": [(name.lower().encode(), value.encode("latin-1")) for name, value in headers],
         "extensions": {name: {} for name in extensions},
+        **others,
     }
 
 

@@ -25,6 +25,8 @@ Point = Literal[
     "message_stored",
     "model_called",
     "model_streaming",
+    "failure_storing",
+    "failure_stored",
     "call_storing",
     "call_stored",
     "intent_storing",
@@ -42,14 +44,17 @@ Point = Literal[
 ]
 """In the order of a turn that calls a tool. `…ing` is before a commit, its partner right after it.
 
-`intent` and `outcome` are the tool ledger's; `message`, `call`, `result` and `answer` are the
-session's events.
+`failure` is the error event of an attempt that failed; `intent` and `outcome` are the tool
+ledger's; `message`, `call`, `result` and `answer` are the session's events.
 """
-POINTS: tuple[Point, ...] = get_args(Point)
+FAILURES: frozenset[Point] = frozenset({"failure_storing", "failure_stored"})
+"""Only a turn in which a model fails comes to them."""
+POINTS: tuple[Point, ...] = tuple(point for point in get_args(Point) if point not in FAILURES)
 
 AFTER_COMMIT: dict[Point, Point] = {
     "accepting": "accepted",
     "message_storing": "message_stored",
+    "failure_storing": "failure_stored",
     "call_storing": "call_stored",
     "intent_storing": "intent_stored",
     "outcome_storing": "outcome_stored",
@@ -117,7 +122,7 @@ def _before_statement(
 
 def _before_commit(connection: Connection) -> None:
     marks: set[Point] = connection.info.pop(_MARKS, set())
-    for point in POINTS:
+    for point in get_args(Point):
         if point not in marks:
             continue
         reach(point)
@@ -143,17 +148,19 @@ def _marks(statement: str, parameters: Any) -> Iterator[Point]:
     elif statement.startswith("UPDATE oda_tool_calls"):
         yield "outcome_storing"
     elif statement.startswith("INSERT INTO events"):
-        yield from _marks_of_event(" ".join(map(_text, _values(parameters))))
+        yield from _marks_of_event("".join(map(_text, _values(parameters))).replace(" ", ""))
 
 
 def _marks_of_event(stored: str) -> Iterator[Point]:
-    if "function_response" in stored:
+    if '"error_code"' in stored:
+        yield "failure_storing"
+    elif "function_response" in stored:
         yield "result_storing"
     elif "function_call" in stored:
         yield "call_storing"
-    elif '"role": "model"' in stored:
+    elif '"role":"model"' in stored:
         yield "answer_storing"
-    elif '"role": "user"' in stored:
+    elif '"role":"user"' in stored:
         yield "message_storing"
 
 

@@ -11,12 +11,12 @@ from typing import Any
 
 from google.adk.events import Event
 from google.adk.sessions import DatabaseSessionService
-from sqlalchemy import select
-from sqlalchemy.ext.asyncio import AsyncEngine
+from sqlalchemy import Engine, select
 
 from oda.agent.resume import text_of
 from oda.database.engine import database_engine
-from oda.database.schema import turn_entries, turns
+from oda.database.schema import turns
+from oda.turn.reader import entries_of
 from tests.support.checker import (
     FINAL,
     RECOVERED_WITHIN_S,
@@ -108,7 +108,7 @@ class Place:
         try:
             stored = await _turns(engine)
         finally:
-            await engine.dispose()
+            engine.dispose()
         return next(
             (t.turn_id for t in stored if t.session == talk.session and t.turn_id not in known),
             None,
@@ -130,12 +130,12 @@ class Place:
                 talks=[talk for client in self.clients for talk in client.talks],
                 turns=await _turns(engine),
                 entries=await _entries(engine),
-                histories=await self._histories(engine),
+                histories=await self._histories(),
                 effects=self.left_effects(),
                 restarted_at=since,
             )
         finally:
-            await engine.dispose()
+            engine.dispose()
         broken = [*late, *map(str, faults(world))]
         if broken:
             raise AssertionError(
@@ -150,15 +150,17 @@ class Place:
                 if any(turn_id in line for turn_id in named):
                     yield f"{server.url}: {line}"
 
-    async def _histories(self, engine: AsyncEngine) -> dict[SessionName, Sequence[StoredEvent]]:
-        service = DatabaseSessionService(db_engine=engine)
+    async def _histories(self) -> dict[SessionName, Sequence[StoredEvent]]:
+        """Read the sessions as ADK's own service does."""
+        url = self.database_url.replace("sqlite:///", "sqlite+aiosqlite:///")
         histories: dict[SessionName, Sequence[StoredEvent]] = {}
-        for user_id, session_id in {client.session for client in self.clients}:
-            session = await service.get_session(
-                app_name=APP, user_id=user_id, session_id=session_id
-            )
-            if session is not None:
-                histories[user_id, session_id] = [_stored(event) for event in session.events]
+        async with DatabaseSessionService(url) as service:
+            for user_id, session_id in {client.session for client in self.clients}:
+                session = await service.get_session(
+                    app_name=APP, user_id=user_id, session_id=session_id
+                )
+                if session is not None:
+                    histories[user_id, session_id] = [_stored(event) for event in session.events]
         return histories
 
     def left_effects(self) -> list[Effect]:
@@ -167,11 +169,11 @@ class Place:
         return [Effect(**json.loads(line)) for line in lines]
 
 
-async def _all_final(engine: AsyncEngine, deadline: float) -> list[str]:
+async def _all_final(engine: Engine, deadline: float) -> list[str]:
     unfinished = select(turns.c.turn_id, turns.c.status).where(turns.c.status.not_in(FINAL))
     while True:
-        async with engine.connect() as connection:
-            left = (await connection.execute(unfinished)).all()
+        with engine.connect() as connection:
+            left = connection.execute(unfinished).all()
         if not left:
             return []
         if time.time() > deadline:
@@ -179,9 +181,9 @@ async def _all_final(engine: AsyncEngine, deadline: float) -> list[str]:
         await asyncio.sleep(_LOOK_AGAIN_S)
 
 
-async def _turns(engine: AsyncEngine) -> list[StoredTurn]:
-    async with engine.connect() as connection:
-        rows = await connection.execute(select(turns).order_by(turns.c.position))
+async def _turns(engine: Engine) -> list[StoredTurn]:
+    with engine.connect() as connection:
+        rows = connection.execute(select(turns).order_by(turns.c.position))
     return [
         StoredTurn(
             turn_id=row.turn_id,
@@ -197,16 +199,15 @@ async def _turns(engine: AsyncEngine) -> list[StoredTurn]:
     ]
 
 
-async def _entries(engine: AsyncEngine) -> dict[str, Sequence[Frame]]:
-    async with engine.connect() as connection:
-        rows = await connection.execute(
-            select(turn_entries).order_by(turn_entries.c.turn_id, turn_entries.c.number)
-        )
-    entries: dict[str, list[Frame]] = {}
-    for row in rows:
-        frame = Frame(row.number, row.kind, json.loads(row.data))
-        entries.setdefault(row.turn_id, []).append(frame)
-    return dict(entries)
+async def _entries(engine: Engine) -> dict[str, Sequence[Frame]]:
+    with engine.connect() as connection:
+        return {
+            turn_id: [
+                Frame(entry.number, entry.kind, json.loads(entry.json))
+                for entry in entries_of(connection, turn_id)
+            ]
+            for turn_id in connection.scalars(select(turns.c.turn_id)).all()
+        }
 
 
 def _stored(event: Event) -> StoredEvent:

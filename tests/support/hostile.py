@@ -199,7 +199,7 @@ ACCEPTED_TURNS: dict[str, dict[str, Any]] = {
     "nul": {"message": "a\0b"},
     "metadata-with-nul": {"message": "x", "metadata": {"a\0": "b\0"}},
     "large-metadata": {"message": "x", "metadata": {"a": "b" * 1_000_000}},
-    "large-text": {"message": "x" * (5 * 2**20)},
+    "large-text": {"message": "x" * 1_000_000},
     "large-limits": {"message": "x", "limits": {"model_calls": 10**300, "timeout_s": 1e300}},
     "markup": {"message": "<script>alert(1)</script>\u202e\x1b[2J"},
     "data": _said({"inlineData": {"mimeType": "\x00/\r\n", "data": "aGk="}}),

@@ -39,6 +39,7 @@ HOSTILE_PATHS = [
     "\ud800.txt",
     "a\udcff.txt",
     "\ue000.txt",
+    "a\ufffd.txt",
     "e\u0301.txt",
     "\u212b.txt",
     "\uff0e\uff0e/outside/secret.txt",

@@ -4,9 +4,13 @@ from oda.testing import ModelServer
 
 
 def gemini(model: ModelServer) -> dict[str, str]:
-    """The server starts quickest: LiteLLM, which takes seconds to import, is not needed."""
     return {"MODEL": "gemini-stub", "MODEL_API_BASE": model.url}
 
 
-def litellm(model: ModelServer) -> dict[str, str]:
+def openai(model: ModelServer) -> dict[str, str]:
     return {"MODEL": "openai/stub", "MODEL_API_BASE": model.openai_base}
+
+
+def litellm(model: ModelServer) -> dict[str, str]:
+    """The server starts slowest, since importing LiteLLM takes seconds."""
+    return {"MODEL": "litellm/openai/stub", "MODEL_API_BASE": model.openai_base}

@@ -106,7 +106,7 @@ class PatientClient:
         ) as response:
             if response.status_code == 200:
                 await _read(response, view, on_frame)
-            elif response.status_code not in _LATER:
+            elif response.status_code not in (204, *_LATER):
                 talk.refused = response.status_code
         return view
 
@@ -169,11 +169,11 @@ async def _read(response: httpx.Response, view: View, on_frame: OnFrame | None) 
 
 
 async def frames_of(response: httpx.Response) -> AsyncIterator[Frame]:
-    """The frames of a stream of server-sent events; one that is cut off does not count."""
+    """Yield the numbered frames of a stream; previews and one that is cut off do not count."""
     fields: dict[str, Any] = {}
     async for line in response.aiter_lines():
         if not line:
-            if "data" in fields:
+            if "data" in fields and "id" in fields:
                 yield Frame(int(fields["id"]), fields["event"], json.loads(fields["data"]))
             fields = {}
         elif not line.startswith(":"):

@@ -32,24 +32,28 @@ GONE_WITHIN_S = 20.0
 _IMPORTED = (
     "oda.cli.serve",
     "oda.server.app",
-    "aiosqlite",
     "alembic.command",
+    "google.adk.agents._agent_router",
+    "google.adk.agents.remote_a2a_agent",
+    "google.adk.artifacts.in_memory_artifact_service",
     "google.adk.artifacts.file_artifact_service",
     "google.adk.auth.auth_preprocessor",
     "google.adk.flows.llm_flows.auto_flow",
     "google.adk.models.google_llm",
-    "google.adk.sessions.database_session_service",
     "google.adk.tools.google_search_tool",
     "google.adk.tools.vertex_ai_search_tool",
     "google.adk.workflow._dynamic_node_scheduler",
     "google.adk.workflow._llm_agent_wrapper",
+    "google.adk.workflow._workflow",
+    "oda.agent.rehearsal",
+    "oda.session.sql_sessions",
     "psycopg",
     "sqlalchemy.dialects.postgresql.psycopg",
-    "sqlalchemy.dialects.sqlite.aiosqlite",
+    "sqlalchemy.dialects.sqlite.pysqlite",
     "uvicorn.lifespan.on",
     "uvicorn.loops.uvloop",
 )
-"""What a server imports, directly or not, before it is ready."""
+"""What a server imports, directly or not, until it has answered."""
 _NO_PROGRAM = "the program that bears servers has ended"
 _BELOW_EPHEMERAL = range(20_000, 30_000)
 """Ports that no outgoing connection is given: a client never meets itself on them."""

@@ -8,6 +8,7 @@ from typing import Any
 
 from google.adk.events import Event
 from google.genai.types import Content, Part
+from sqlalchemy import Connection
 
 from oda.database.database import Database, open_database
 from oda.database.migrate import upgrade
@@ -18,9 +19,8 @@ from oda.turn.store import TurnStore
 from oda.turn.submission import TurnInput
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
-LEASE = timedelta(seconds=6)
-DEAD = timedelta(seconds=7)
-"""After it a node that has not renewed its lease is dead."""
+LEASE = timedelta(hours=1)
+"""Longer than any test."""
 
 _numbers = itertools.count(1)
 
@@ -107,25 +107,38 @@ class Node:
         last = (await self.store.stored(turn_id)).last
         entries = [Entry.of(n, kind, data) for n, (kind, data) in enumerate(things, last + 1)]
         ended_at = at if turn is not None and turn.ended else None
-        await self.database.journal.run(
-            lambda connection: self.store.save(
-                connection, turn_id, entries, turn, ended_at=ended_at
-            )
-        )
 
-    async def adopt_all(self, now: datetime) -> list[StoredTurn]:
+        def write(connection: Connection) -> None:
+            self.store.guard(turn_id, connection)
+            for entry in entries:
+                if entry.data is turn:
+                    self.store.save(connection, turn=turn, entry=entry, ended_at=ended_at)
+                else:
+                    self.store.add_entry(connection, turn_id=turn_id, entry=entry)
+
+        await self.database.journal.run(write)
+
+    async def live(self) -> None:
+        """Say that it lives."""
+        await self.store.renew_lease(LEASE)
+
+    async def fall_silent(self) -> None:
+        """Let its lease run out: for the others it is dead."""
+        await self.store.renew_lease(timedelta(seconds=-1))
+
+    async def adopt_all(self) -> list[StoredTurn]:
         """Take over what dead nodes have left, in its order."""
-        found = [await self.store.adopt(one, now) for one in await self.store.orphans(now)]
+        found = [await self.store.adopt(one) for one in await self.store.orphans()]
         return [one for one in found if one is not None]
 
 
 @asynccontextmanager
-async def open_node(url: str, name: str, *, now: datetime = START) -> AsyncIterator[Node]:
-    """A node that is alive until `now + LEASE`."""
+async def open_node(url: str, name: str) -> AsyncIterator[Node]:
+    """A node that is alive until it falls silent."""
     async with open_database(url) as database:
         await upgrade(database.engine)
         node = Node(database, name)
-        await node.store.renew_lease(now, LEASE)
+        await node.live()
         yield node
 
 

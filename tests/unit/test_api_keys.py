@@ -30,8 +30,8 @@ async def database(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncItera
     )
     async with open_database(url) as database:
         await upgrade(database.engine)
-        async with database.engine.begin() as connection:
-            await connection.execute(delete(api_keys))
+        with database.engine.begin() as connection:
+            connection.execute(delete(api_keys))
         yield database
 
 
@@ -57,8 +57,8 @@ async def test_keys_are_long_and_never_the_same(keys: ApiKeys) -> None:
 
 async def test_the_secret_is_nowhere_in_the_database(keys: ApiKeys, database: Database) -> None:
     _, text = await keys.create("anna", "user")
-    async with database.engine.connect() as connection:
-        (row,) = (await connection.execute(select(api_keys))).all()
+    with database.engine.connect() as connection:
+        (row,) = connection.execute(select(api_keys)).all()
     assert text.split("_", 2)[2] not in str(row)
     assert len(row.digest) == 64
 
@@ -153,8 +153,8 @@ async def test_the_first_key_closes_the_door_within_a_second_and_for_good(
     for _ in range(2):
         with pytest.raises(UnauthenticatedError):
             await door.authenticate(None, None)
-        async with database.engine.begin() as connection:
-            await connection.execute(delete(api_keys))
+        with database.engine.begin() as connection:
+            connection.execute(delete(api_keys))
         fake_clock.advance(OPEN_FOR_S)
 
 

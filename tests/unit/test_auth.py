@@ -15,7 +15,9 @@ from oda.identity.authenticator import Authenticator
 from oda.identity.keys import ApiKeys
 from oda.identity.principal import current_principal
 from oda.server.auth import AuthMiddleware, principal_of
+from oda.server.rate_window import RateWindow
 from oda.testing import FakeClock
+from tests.support.rate_windows import beginning_of
 
 DENIAL: dict[str, Any] = {"websocket.http.response": {}}
 
@@ -34,13 +36,15 @@ class Behind:
 
 
 class Door:
-    """A closed door, the key to it, and what is behind."""
+    """A closed door, the key to it, and what is behind; three wrong keys a minute are looked at."""
 
     def __init__(self, authenticator: Authenticator, key: str) -> None:
         self.key = key
         self.behind = Behind()
         self._app = SimpleNamespace(state=SimpleNamespace(authenticator=authenticator))
-        self._middleware = AuthMiddleware(self.behind)
+        self._middleware = AuthMiddleware(
+            self.behind, failures=RateWindow("failed logins", 3), to_everybody=False
+        )
 
     async def ask(self, kind: str, headers: dict[str, str], **others: Any) -> list[Message]:
         """Ask for something; what is sent back."""
@@ -79,6 +83,15 @@ async def door(tmp_path: Path, fake_clock: FakeClock) -> AsyncIterator[Door]:
         keys = ApiKeys(database, fake_clock)
         _, key = await keys.create("anna", "user")
         yield Door(Authenticator(keys, None, fake_clock, may_be_open=True), key)
+
+
+@pytest.fixture
+async def open_door(tmp_path: Path, fake_clock: FakeClock) -> AsyncIterator[Door]:
+    """A door to which nobody has made a key yet."""
+    async with open_database(f"sqlite:///{tmp_path / 'oda.db'}") as database:
+        await upgrade(database.engine)
+        keys = ApiKeys(database, fake_clock)
+        yield Door(Authenticator(keys, None, fake_clock, may_be_open=True), "")
 
 
 async def test_the_principal_stands_in_the_scope(door: Door) -> None:
@@ -129,3 +142,44 @@ async def test_only_a_preflight_passes_without_a_credential(door: Door) -> None:
     for headers, method in ((preflight, "POST"), ({}, "OPTIONS")):
         start, _ = await door.ask("http", headers, method=method)
         assert start["status"] == 401
+
+
+async def test_wrong_keys_are_limited_and_lock_nobody_out(door: Door) -> None:
+    await beginning_of(60)
+    wrong, right = f"Bearer {door.key[:-1]}~", f"Bearer {door.key}"
+    statuses = []
+    for _ in range(5):
+        (start, *_) = await door.ask("http", {"Authorization": wrong}, client=("10.0.0.1", 1))
+        statuses.append(start["status"])
+    assert statuses == [401, 401, 401, 429, 429]
+    assert await door.ask("http", {"Authorization": right}, client=("10.0.0.1", 1)) == []
+    (start, *_) = await door.ask("http", {}, client=("10.0.0.1", 1))
+    assert start["status"] == 401
+    (start, *_) = await door.ask("http", {"Authorization": wrong}, client=("10.0.0.2", 1))
+    assert start["status"] == 401
+
+
+HERE: dict[str, Any] = {"client": ("127.0.0.1", 1), "http_version": "1.1"}
+
+
+@pytest.mark.parametrize(
+    ("headers", "others", "status"),
+    [
+        ({"Host": "localhost:8000"}, HERE, None),
+        ({"Host": "[::1]:8000"}, {**HERE, "client": ("::1", 1)}, None),
+        ({"Host": "oda.example"}, HERE, 401),
+        ({}, HERE, 401),
+        ({"Host": "localhost"}, {**HERE, "client": ("192.168.1.7", 1)}, 401),
+        ({"Host": "localhost"}, {**HERE, "client": None}, 401),
+        ({"Host": "localhost"}, {**HERE, "http_version": "1.0"}, 401),
+        ({"Host": "localhost", "X-Forwarded-Proto": "https"}, HERE, 401),
+        ({"Host": "localhost", "X-Original-Forwarded-For": "10.0.0.1"}, HERE, 401),
+        ({"Host": "localhost", "True-Client-IP": "10.0.0.1"}, HERE, 401),
+    ],
+)
+async def test_an_open_server_serves_its_own_machine_only(
+    open_door: Door, headers: dict[str, str], others: dict[str, Any], status: int | None
+) -> None:
+    sent = await open_door.ask("http", headers, **others)
+    assert [message.get("status") for message in sent[:1]] == ([status] if status else [])
+    assert await open_door.ask("http", headers, path="/livez", **others) == []

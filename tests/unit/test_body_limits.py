@@ -2,11 +2,14 @@
 
 import asyncio
 import json
+from typing import Any
 
 import pytest
+from fastapi import APIRouter, FastAPI, Request
 from starlette.types import Message
 
 from oda.server.body_limits import BodyLimits, HeaderLimit
+from oda.server.openapi import LARGE_BODY
 from oda.settings import LimitSettings
 from tests.support.asgi import Answered, Reader, ask, scope_of
 
@@ -87,7 +90,7 @@ async def test_requests_without_a_body_are_passed_on_as_they_are(reader: Reader)
     "body",
     [
         b"[" * 9 + b"]" * 9,
-        b'{"a":' * 200,
+        b'{"a":' * 100 + b"1" + b"}" * 100,
         b'{"a": NaN}',
         b"[-Infinity]",
         b"[1e400]",
@@ -120,6 +123,58 @@ async def test_large_json_is_looked_through_as_well() -> None:
     assert len(flat) > 2**18
     assert (await ask(app, scope_of([JSON, CHUNKED]), [flat])).status == 200
     assert (await ask(app, scope_of([JSON, CHUNKED]), [deep])).status == 400
+
+
+@pytest.mark.parametrize("extra", [0, 1])
+@pytest.mark.parametrize(
+    "value",
+    [
+        [1] * 999,
+        [","] * 999,
+        [{}] * 499,
+        {f"a,[{n}": '\\",[{' for n in range(999)},
+        {"a": [["\\"], ["]"]] * 249},
+        "," * 5000,
+        "\n" * 20_000,
+    ],
+)
+async def test_values_are_counted_whatever_stands_in_strings(value: Any, extra: int) -> None:
+    app = BodyLimits(Reader(), limits=LimitSettings(json_values=1000))
+    body = json.dumps(value).encode()
+    if extra:
+        body = body[:-1] + {"[": b",1,2,3]", "{": b',"x":[1,2,3]}', '"': b'\\n"'}[chr(body[0])]
+    status = 200 if not extra or value == "," * 5000 else 400
+    assert (await ask(app, scope_of([JSON, CHUNKED]), [body])).status == status
+
+
+async def test_only_a_route_that_says_so_takes_a_large_body() -> None:
+    limits = LimitSettings(body_bytes=4096, small_body_bytes=1024)
+    api = FastAPI()
+    routes = APIRouter(prefix="/v1")
+
+    @routes.post("/{name}/files", openapi_extra=LARGE_BODY)
+    async def files(request: Request) -> int:
+        return len(await request.body())
+
+    @routes.post("/{name}/notes")
+    @routes.put("/{name}/files")
+    async def notes(request: Request) -> int:
+        return len(await request.body())
+
+    api.include_router(routes)
+    app = BodyLimits(api, limits=limits)
+    for method, path, size, status in (
+        *(("POST", "/v1/a/files", 4096, 200), ("POST", "/v1/a/files", 4097, 413)),
+        *(("POST", "/v1/a/notes", 1024, 200), ("POST", "/v1/a/notes", 1025, 413)),
+        *(("PUT", "/v1/a/files", 1025, 413), ("POST", "/v1/a/b/files", 1025, 413)),
+        *(("POST", "/run_sse", 4096, 404), ("POST", "/nowhere", 1025, 413)),
+    ):
+        for length in (("Content-Length", str(size)), CHUNKED):
+            scope = scope_of([length], method=method, path=path, app=api)
+            answered = await ask(app, scope, [b"x" * size])
+            assert answered.status == status, (method, path, size)
+            if status == 200:
+                assert answered.body == str(size).encode()
 
 
 @pytest.mark.parametrize("kind", ["http", "websocket"])

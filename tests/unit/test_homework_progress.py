@@ -21,7 +21,7 @@ def test_a_summary_names_what_went_well_and_what_to_practise() -> None:
     assert summary.strengths == ["加法", "有余数的除法"]
     assert summary.to_practise == ["进位加法", "分数"]
     assert summary.summary == (
-        "批改了6道题，做对4道，67分。还有1道没有作答。另有1道程序无法批改。"
+        "能批改的6道题里做对4道，只算这些是67分。还有1道没有作答。另有1道程序无法批改。"
         "做得好的有：加法、有余数的除法。可以多练习：进位加法、分数。"
     )
 

@@ -11,18 +11,18 @@ from google.adk.events import Event
 from google.genai.types import Content, FunctionCall, Part
 from hypothesis import given
 from hypothesis import strategies as st
+from sqlalchemy import Connection, update
 from sqlalchemy import event as sqlalchemy_event
-from sqlalchemy import update
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from oda.database.database import Database, open_database
 from oda.database.engine import database_engine
 from oda.database.migrate import upgrade
 from oda.database.schema import turns
 from oda.errors import OwnershipLostError
+from oda.message.progress import progress_event, progress_of
 from oda.testing import FakeClock
-from oda.turn.live import LiveTurn, merged_partial
-from oda.turn.log import Entry
+from oda.turn.live import LiveTurn
+from oda.turn.log import REPLACES_PARTIAL, Entry, joined
 from tests.support.turns import Node, assert_whole, became, log_of, new_turn, spoken
 
 PATIENCE_S = 20.0
@@ -32,44 +32,37 @@ PATIENCE_S = 20.0
 
 pieces = st.builds(
     spoken,
-    st.text(max_size=5),
+    st.text(min_size=1, max_size=5),
     partial=st.just(True),
-    thought=st.sampled_from([None, False, True]),
+    thought=st.sampled_from([None, True]),
     author=st.sampled_from(["a", "b"]),
     branch=st.sampled_from([None, "x"]),
     invocation_id=st.just("i"),
 )
 
 
-def part_of(event: Event) -> Part:
+def parts_of(event: Event) -> list[Part]:
     assert event.content is not None
-    assert event.content.parts is not None
-    (part,) = event.content.parts
-    return part
+    return event.content.parts or []
 
 
-def kind_of(event: Event) -> tuple[str, str | None, bool]:
-    return event.author, event.branch, bool(part_of(event).thought)
+def by_stream(events: list[Event]) -> dict[tuple[str, str | None, bool], str]:
+    """Text by author, branch and whether it is a thought."""
+    found: dict[tuple[str, str | None, bool], str] = {}
+    for event in events:
+        for part in parts_of(event):
+            key = (event.author, event.branch, bool(part.thought))
+            found[key] = found.get(key, "") + (part.text or "")
+    return found
 
 
-@given(st.lists(pieces, min_size=1, max_size=12))
-def test_merging_keeps_every_text_and_never_mixes_kinds(given_pieces: list[Event]) -> None:
-    merged = given_pieces[:1]
-    for piece in given_pieces[1:]:
-        together = merged_partial(merged[-1], piece)
-        assert (together is None) == (kind_of(merged[-1]) != kind_of(piece))
-        if together is None:
-            merged.append(piece)
-        else:
-            assert kind_of(together) == kind_of(piece)
-            assert together.partial
-            merged[-1] = together
-    for kind in {kind_of(piece) for piece in given_pieces}:
-        said = [
-            "".join(part_of(p).text or "" for p in some if kind_of(p) == kind)
-            for some in (given_pieces, merged)
-        ]
-        assert said[0] == said[1]
+@given(st.lists(pieces, max_size=12))
+def test_joining_keeps_every_text_and_makes_one_piece_of_each(said: list[Event]) -> None:
+    whole = joined(said)
+    assert by_stream(whole) == by_stream(said)
+    streams = [(event.author, event.branch) for event in whole]
+    assert streams == list(dict.fromkeys((event.author, event.branch) for event in said))
+    assert all(event.partial for event in whole)
 
 
 CALL = Part(function_call=FunctionCall(name="f", args={}))
@@ -78,22 +71,26 @@ CALL = Part(function_call=FunctionCall(name="f", args={}))
 @pytest.mark.parametrize(
     "other",
     [
-        spoken("whole"),
         Event(author="agent", partial=True, content=Content(parts=[CALL])),
         Event(author="agent", partial=True, content=Content(parts=[Part(text="x"), CALL])),
-        Event(author="agent", partial=True, content=Content(parts=[])),
-        Event(author="agent", partial=True),
         Event(
             author="agent",
             partial=True,
             content=Content(parts=[Part(text="x", thought_signature=b"signed")]),
         ),
+        progress_event({"text": "out"}, author="agent", invocation_id="i"),
     ],
 )
 def test_what_is_more_than_a_piece_of_text_stays_alone(other: Event) -> None:
     piece = spoken("x", partial=True)
-    assert merged_partial(piece, other) is None
-    assert merged_partial(other, piece) is None
+    assert joined([piece, other]) == [piece, other]
+    assert joined([other, piece]) == [other, piece]
+
+
+def test_what_a_tool_tells_goes_on_with_what_it_told_before() -> None:
+    told = [progress_event({"text": t}, author="a", invocation_id="i") for t in ("one ", "two")]
+    (whole,) = joined(told)
+    assert progress_of(whole) == {"text": "one two"}
 
 
 # --- storing
@@ -122,9 +119,17 @@ async def running(node: Node) -> LiveTurn:
     return live
 
 
-def texts(entries: list[Entry], *, partial: bool) -> list[str]:
-    events = [entry.data for entry in entries if entry.partial == partial]
-    return [part_of(one).text or "" for one in events if isinstance(one, Event)]
+def texts(entries: list[Entry]) -> list[str]:
+    events = [entry.data for entry in entries if isinstance(entry.data, Event)]
+    return ["".join(part.text or "" for part in parts_of(one)) for one in events]
+
+
+def previewed(live: LiveTurn, seen: int | None) -> list[str]:
+    """The texts of the previews that a reader who has seen so many is shown."""
+    return [
+        "".join(part.text or "" for part in parts_of(preview.data))
+        for preview in live.log.previews(seen)
+    ]
 
 
 async def test_what_is_added_is_stored_in_order_and_then_shown(node: Node) -> None:
@@ -139,7 +144,7 @@ async def test_what_is_added_is_stored_in_order_and_then_shown(node: Node) -> No
         entries = await log_of(node, live.turn.turn_id)
     assert_whole(entries)
     assert [e.json for e in live.log.read(0)] == [e.json for e in entries]
-    assert texts(entries, partial=False) == [str(n) for n in range(20)]
+    assert texts(entries) == [str(n) for n in range(20)]
     assert (live.log.ended, live.turn.attempts, live.turn.reply) == (True, 2, "19")
     assert await node.store.get(live.turn.turn_id) == live.turn
 
@@ -174,7 +179,7 @@ async def test_event_that_is_stored_already_is_not_added_again(node: Node) -> No
         False,
     ]
     await live.end(status="succeeded")
-    assert texts(live.log.read(0), partial=False) == ["once"]
+    assert texts(live.log.read(0)) == ["once"]
 
 
 async def test_events_of_an_earlier_life_are_known_by_their_ids(node: Node) -> None:
@@ -193,34 +198,79 @@ async def test_events_of_an_earlier_life_are_known_by_their_ids(node: Node) -> N
     await after.end(status="succeeded")
     entries = await log_of(node, after.turn.turn_id)
     assert_whole(entries)
-    assert texts(entries, partial=False) == ["before", "after"]
+    assert texts(entries) == ["before", "after"]
     assert after.log.read(4) == entries[4:]
 
 
-async def test_fast_pieces_of_text_are_stored_together(node: Node) -> None:
+async def test_previews_are_shown_at_once_and_never_stored(node: Node) -> None:
+    live = await running(node)
+    for number, text in enumerate(("one ", "two "), 1):
+        assert live.append(spoken(text, partial=True))
+        assert live.log.previewed == number
+        assert previewed(live, number - 1) == [text]
+    assert previewed(live, 0) == ["one two "]
+    live.append(spoken("one two three"))
+    await live.end(status="succeeded")
+    entries = await log_of(node, live.turn.turn_id)
+    assert_whole(entries)
+    assert texts(entries) == ["one two three"]
+    assert previewed(live, None) == previewed(live, 0) == []
+
+
+async def test_a_preview_waits_for_the_entries_before_it(node: Node) -> None:
     async with asyncio.timeout(PATIENCE_S):
         live = await running(node)
-        said = [f"{number} " for number in range(500)]
-        for number, text in enumerate(said):
-            live.append(spoken(text, partial=True))
-            if number % 10 == 0:
-                await asyncio.sleep(0.001)
-        live.append(spoken("".join(said)))
+        live.append(spoken("first"))
+        live.append(spoken("sec", partial=True))
+        assert live.log.previewed == 0
+        while live.log.previewed == 0:
+            await live.log.changed(live.log.last, live.log.previewed)
+        assert texts(live.log.read(2)) == ["first"]
+        assert previewed(live, 0) == ["sec"]
+        live.append(spoken("second"))
+        live.append(spoken("thi", partial=True))
         await live.end(status="succeeded")
-        entries = await log_of(node, live.turn.turn_id)
-    assert "".join(texts(entries, partial=True)) == "".join(said)
-    assert texts(entries, partial=False) == ["".join(said)]
-    assert len(entries) < 50
-    assert_whole(entries)
+    assert texts(await log_of(node, live.turn.turn_id)) == ["first", "second"]
+    assert previewed(live, None) == []
 
 
-async def test_slow_pieces_are_shown_although_nothing_follows(node: Node) -> None:
+async def test_a_reader_who_comes_later_gets_each_text_so_far_as_one_marked_piece(
+    node: Node,
+) -> None:
     live = await running(node)
-    for text in ("first", "second", "third"):
-        position = live.log.last
-        live.append(spoken(text, partial=True))
-        await asyncio.wait_for(live.log.changed(position), PATIENCE_S)
-        assert texts(live.log.read(position), partial=True) == [text]
+    for text, thought in (("hm", True), ("one ", None), ("two", None)):
+        live.append(spoken(text, partial=True, thought=thought))
+    live.append(spoken("other", partial=True, author="b"))
+    first, second = live.log.previews(None)
+    assert [(p.text, bool(p.thought)) for p in parts_of(first.data)] == [
+        ("hm", True),
+        ("one two", False),
+    ]
+    assert [p.text for p in parts_of(second.data)] == ["other"]
+    for preview in (first, second):
+        assert (preview.data.custom_metadata or {})[REPLACES_PARTIAL] is True
+        assert b'"replacesPartial":true' in preview.json
+    await live.end(status="cancelled")
+    assert live.log.previews(None) == []
+
+
+async def test_an_agents_complete_event_supersedes_its_previews_only(node: Node) -> None:
+    live = await running(node)
+    live.append(spoken("of a", partial=True, author="a"))
+    live.append(spoken("of b", partial=True, author="b"))
+    live.append(spoken("of a, whole", author="a"))
+    await asyncio.wait_for(live.log.changed(2), PATIENCE_S)
+    assert previewed(live, None) == ["of b"]
+    assert previewed(live, 2) == []
+    await live.end(status="succeeded")
+
+
+async def test_a_failed_attempt_withdraws_all_previews(node: Node) -> None:
+    live = await running(node)
+    live.append(spoken("half", partial=True, author="a"))
+    live.append(Event(author="system", error_code="RETRY_ATTEMPT"))
+    await asyncio.wait_for(live.log.changed(2), PATIENCE_S)
+    assert previewed(live, None) == []
     await live.end(status="succeeded")
 
 
@@ -244,7 +294,7 @@ async def impatient(path: Path) -> AsyncIterator[Database]:
         connection.execute("PRAGMA busy_timeout=1")
 
     async with open_database(f"sqlite:///{path}") as opened:
-        sqlalchemy_event.listen(opened.engine.sync_engine, "connect", tune)
+        sqlalchemy_event.listen(opened.engine, "connect", tune)
         await upgrade(opened.engine)
         yield opened
 
@@ -253,11 +303,11 @@ async def impatient(path: Path) -> AsyncIterator[Database]:
 async def locked(path: Path) -> AsyncIterator[None]:
     """The database can be read, but not written to."""
     engine = database_engine(f"sqlite:///{path}")
-    async with engine.connect() as connection:
-        await connection.exec_driver_sql("BEGIN EXCLUSIVE")
+    with engine.connect() as connection:
+        connection.exec_driver_sql("BEGIN EXCLUSIVE")
         yield
-        await connection.rollback()
-    await engine.dispose()
+        connection.rollback()
+    engine.dispose()
 
 
 async def test_turn_waits_for_the_database_and_loses_nothing(tmp_path: Path) -> None:
@@ -270,7 +320,7 @@ async def test_turn_waits_for_the_database_and_loses_nothing(tmp_path: Path) -> 
         def count(_: object) -> None:
             failed.release()
 
-        sqlalchemy_event.listen(database.engine.sync_engine, "handle_error", count)
+        sqlalchemy_event.listen(database.engine, "handle_error", count)
         async with locked(path):
             live.append(spoken("first"))
             for _ in range(3):
@@ -286,7 +336,7 @@ async def test_turn_waits_for_the_database_and_loses_nothing(tmp_path: Path) -> 
         await ending
         entries = await log_of(node, live.turn.turn_id)
     assert_whole(entries)
-    assert texts(entries, partial=False) == ["first", "second"]
+    assert texts(entries) == ["first", "second"]
     assert [e.json for e in live.log.read(0)] == [e.json for e in entries]
 
 
@@ -294,9 +344,9 @@ async def test_turn_waits_for_the_database_and_loses_nothing(tmp_path: Path) -> 
 
 
 async def give_away(node: Node, live: LiveTurn) -> None:
-    async def operation(connection: AsyncConnection) -> None:
+    def operation(connection: Connection) -> None:
         taken = update(turns).where(turns.c.turn_id == live.turn.turn_id).values(owner="there")
-        await connection.execute(taken)
+        connection.execute(taken)
 
     await node.database.journal.run(operation)
 

@@ -8,7 +8,9 @@ from google.genai.types import Content, Part
 from oda.session.past_state import (
     META,
     begin_of,
+    changed_since,
     difference,
+    events_until,
     initial_state,
     own,
     state_after,
@@ -50,6 +52,16 @@ def test_difference_changes_one_state_into_the_other() -> None:
         "new": 6,
         "more": None,
     }
+
+
+def test_what_follows_a_turn_changes_the_state_only_with_a_delta() -> None:
+    events = [message("a"), change("a", x=1), message("b")]
+    assert not changed_since("a", events)
+    assert changed_since("a", [*events, change("b", x=2)])
+    assert changed_since("elsewhere", events)
+    assert not changed_since("b", [change("a", x=1), message("b")])
+    assert list(events_until("a", events)) == events[:2]
+    assert list(events_until("elsewhere", events)) == events
 
 
 def test_turns_are_those_of_the_last_message() -> None:

@@ -2,7 +2,8 @@
 
 import pytest
 
-from mcp_tools.recitation import MAX_TIPS, compare, memory_tips
+from mcp_tools.recitation import MAX_TIPS, Mistake, compare, memory_tips
+from tests.support.counted_work import calls
 
 POEM = "床前明月光，疑是地上霜。\n举头望明月，低头思故乡。"
 RHYME = (
@@ -110,3 +111,15 @@ def test_a_line_without_an_end_is_quoted_in_part() -> None:
     text = "天地玄黄宇宙洪荒日月盈昃辰宿列张寒来暑往"
     assert tips(text, text.replace("宇", "雨"))[0].startswith("注意同音字")
     assert "“天地玄黄宇宙洪荒日月盈昃辰宿列张…”" in tips(text, text.replace("宇", "天"))[0]
+
+
+def test_many_mistakes_of_a_long_text_cost_no_more_than_sorting_them() -> None:
+    text = "，".join(["春眠不觉晓"] * 300)
+    errors = [
+        Mistake(type="missing", expected="晓", actual="", position=position % 1500, cost=1)
+        for position in range(2000)
+    ]
+    few = calls(lambda: memory_tips(errors[:1000], text))
+    many = calls(lambda: memory_tips(errors, text))
+    assert many < 2.5 * few
+    assert many < 60 * len(errors)

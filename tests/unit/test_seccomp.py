@@ -4,8 +4,8 @@ import errno
 
 import pytest
 
-from oda.workspace.sandbox.seccomp import Machine, assemble, rules_among_others, rules_of_namespaces
-from oda.workspace.sandbox.syscalls import LAST, NUMBERS
+from oda.confinement.seccomp import Machine, assemble, rules_among_others, rules_of_namespaces
+from oda.confinement.syscalls import LAST, NUMBERS
 from tests.support.bpf import ALLOWED, KILLED, verdict
 
 ARCHITECTURES: dict[Machine, int] = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}

@@ -119,7 +119,7 @@ def test_entry_is_made_to_json_once_and_read_back_from_it() -> None:
 
 
 @pytest.mark.parametrize("partial", [None, False, True])
-def test_entry_knows_whether_it_is_a_piece_of_a_text(partial: bool | None) -> None:
+def test_entry_of_an_earlier_version_may_be_a_piece_of_a_text(partial: bool | None) -> None:
     made = Entry.of(1, "event", spoken("x", partial=partial))
     assert made.partial is bool(partial)
     assert Entry(1, "event", made.json).partial is bool(partial)

@@ -1,4 +1,4 @@
-"""What the companion says without a model: small talk, and what it can look up."""
+"""Answers of the companion without a model: small talk, and facts it can look up."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from functools import cache
@@ -27,7 +27,7 @@ def say() -> Wording:
 
 @cache
 def small_talk() -> Phrases:
-    """What children say when they just talk."""
+    """Return the phrases of small talk."""
     return Phrases(_HERE / "small_talk.yaml")
 
 

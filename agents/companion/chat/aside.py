@@ -1,4 +1,4 @@
-"""What a child says by the way, in the middle of something else."""
+"""Answers to remarks of a child that are unrelated to the current activity."""
 
 from collections.abc import Mapping
 
@@ -11,10 +11,10 @@ from .talk import TalkRequest
 
 
 async def aside(turn: SceneTurn, going_on: Mapping[str, JsonValue]) -> str | None:
-    """Answer it; None where nobody has an answer.
+    """Answer the remark; return None if there is no answer.
 
     Args:
-        going_on: What the child is doing, for the model.
+        going_on: The current activity of the child, for the model.
     """
     request = TalkRequest(
         user_input=turn.text,

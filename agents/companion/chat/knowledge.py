@@ -1,4 +1,4 @@
-"""What the companion can look up for a child: the same for rules and as tools of a model."""
+"""Facts that the companion can look up for a child, shared by rules and a model's tools."""
 
 from datetime import timedelta
 from typing import Any

@@ -163,7 +163,7 @@ def _decided(decision: Answer, request: TalkRequest) -> Talk:
 
 
 def _scene(pending: PendingSwitch | None, language: Language) -> str:
-    """What a scene is called, by its own name where the chat does not know it."""
+    """Return the title of a scene; its name if the chat does not know the scene."""
     target = "chat" if pending is None else pending.target
     try:
         return say()(target, language)

@@ -1,4 +1,4 @@
-"""What the steps of the chat are sent and what they answer."""
+"""Requests and responses of the chat's steps."""
 
 from collections.abc import Mapping, Sequence
 from typing import Annotated
@@ -10,22 +10,37 @@ from oda.message.language import Language, language_of
 from oda.orchestration import PendingSwitch
 from oda.orchestration.guardrails import Answer
 
+from ..learning.records import Id
+
 LONGEST_MESSAGE = 20_000
+_MOST_TOLD = 200
+"""Maximum number of entries in `context`, whether a list or an object."""
 _SPOKEN_BY = {"user": "user", "assistant": "model", "model": "model"}
+
+
+Context = (
+    Annotated[str, Field(max_length=LONGEST_MESSAGE)]
+    | Annotated[list[JsonValue], Field(max_length=_MOST_TOLD)]
+    | Annotated[dict[str, JsonValue], Field(max_length=_MOST_TOLD)]
+    | float
+    | bool
+    | None
+)
 
 
 class TalkRequest(BaseModel):
     """Something that a child has said."""
 
     user_input: Annotated[str, Field(max_length=LONGEST_MESSAGE)]
-    session_id: str | None = None
-    context: JsonValue = None
-    """What was said before: `{said, replied}` or `{role, content}`, the oldest first; anything else
-    is told to the model as what is going on."""
+    session_id: Id | None = None
+    context: Context = None
+    """The previous conversation: `{said, replied}` or `{role, content}`, oldest first. Anything
+    else is given to the model as the current activity.
+    """
     pending_switch: PendingSwitch | None = None
-    """What the child was asked about and has not answered."""
+    """The question to the child that has not been answered yet."""
     language: Language | None = None
-    """Of the answer; that of the message by default."""
+    """Language of the answer; by default that of the message."""
 
     @property
     def answered_in(self) -> Language:
@@ -33,14 +48,14 @@ class TalkRequest(BaseModel):
 
 
 class Talk(BaseModel):
-    """What is said to the child."""
+    """The reply to the child."""
 
     reply: str
     suggested_actions: list[str] = []
     decision: Answer | None = None
-    """Whether the child agrees to `pending_switch`; only of `confirm-handoff`."""
+    """Whether the child agrees to `pending_switch`; only set by `confirm-handoff`."""
     answered: bool = True
-    """Whether the reply answers; not where it only says that nobody could."""
+    """Whether the reply is an answer; false if it only says that there is none."""
     unclear: bool = False
     """Whether the child is asked what they want."""
 
@@ -52,7 +67,7 @@ def said_before(context: JsonValue) -> list[Content]:
 
 
 def going_on(context: JsonValue) -> str:
-    """What a context tells besides a conversation."""
+    """Return the part of a context that describes the current activity."""
     if isinstance(context, Mapping):
         return "\n".join(f"{name}: {value}" for name, value in context.items())
     return context if isinstance(context, str) else ""

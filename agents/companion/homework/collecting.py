@@ -30,7 +30,7 @@ _AROUND = re.compile(
     r"|(?:对吗|对不对|是吗|吗|呢|呀)?[?？]*$",
     re.IGNORECASE,
 )
-"""What stands around an answer that a child is not sure of."""
+"""Words around an answer that a child is not sure of."""
 
 
 async def take_work(turn: SceneTurn, memory: Memory) -> Reply:
@@ -89,7 +89,7 @@ def _count(work: list[Item]) -> int:
 
 
 def _is_talk(message: str) -> bool:
-    """Whether a message is plainly no homework, though it may look like a question."""
+    """Return whether a message is clearly not homework, though it may look like a question."""
     phrase = small_talk().find(message)
     is_small_talk = phrase is not None and phrase.topic != UNCLEAR
     is_control = controls().find(message) is not None
@@ -142,7 +142,7 @@ async def _correct(turn: SceneTurn, memory: Memory) -> Reply:
     correction = await turn.step(homework_correct, request)
     record = SummaryRequest(
         session_id=turn.session_id,
-        items=[item for item in correction.items if item.answer is not None],
+        items=correction.items,
         subject=memory.subject,
         language=turn.language,
     )

@@ -1,4 +1,4 @@
-"""The step `homework-correct`: code checks what it can, a model the rest, nobody guesses."""
+"""The step `homework-correct`: code checks what it can, a model the rest; no verdict is guessed."""
 
 import asyncio
 from typing import Annotated, Self
@@ -20,6 +20,7 @@ from oda.orchestration import StepContext, step
 from oda.orchestration.response import Problem
 from oda.orchestration.user_input import Understood, read_image
 
+from ..learning.records import Label
 from .judging import Corrected, Undecided, is_open, judge_homework, with_judgement
 from .picture import Picture
 from .sentences import say
@@ -37,20 +38,16 @@ class CorrectRequest(BaseModel):
 
     model_config = ConfigDict(
         json_schema_extra={
-            "anyOf": [
-                {"required": ["items"], "properties": {"items": {"type": "array"}}},
-                {"required": ["text"], "properties": {"text": {"type": "string"}}},
-                {"required": ["image"], "properties": {"image": {"not": {"type": "null"}}}},
-            ]
+            "not": {"properties": {name: {"type": "null"} for name in ("items", "text", "image")}}
         }
     )
 
-    subject: str | None = None
+    subject: Label | None = None
     items: Annotated[list[GivenItem], Field(max_length=MAX_ITEMS)] | None = None
     text: Annotated[str, Field(max_length=MAX_TEXT)] | None = None
     image: Picture | None = None
     language: Language | None = None
-    """Of comments on items of signs alone."""
+    """Language of comments on items without words."""
 
     @model_validator(mode="after")
     def _has_work(self) -> Self:
@@ -64,12 +61,15 @@ class Correction(BaseModel):
 
     items: list[Corrected]
     score: int | None
+    """Score of the judged items; None if no item could be judged."""
+    judged: int
+    """Number of items that have a verdict; the others count neither as right nor as wrong."""
     problem: Problem | None = None
     """Why the photo could not be read; the rest has been checked all the same."""
 
 
 def _by_code_alone(request: CorrectRequest, context: StepContext, error: Exception) -> Correction:
-    """What code knows, without the photo, when all of it has taken too long."""
+    """Return the results of code alone, without the photo, after a timeout."""
     if isinstance(error, InvalidRequestError):
         raise error
     unread = Problem(
@@ -79,7 +79,7 @@ def _by_code_alone(request: CorrectRequest, context: StepContext, error: Excepti
     return _correction(items, unread if request.image is not None else None)
 
 
-@step("homework-correct", timeout_s=45.0, fallback=_by_code_alone)
+@step("homework-correct", timeout_s=45.0, fallback=_by_code_alone, takes_files=True)
 async def homework_correct(request: CorrectRequest, context: StepContext) -> Correction:
     """Check homework item by item; arithmetic and algebra by code, the rest by a model."""
     seen = Understood()
@@ -113,4 +113,5 @@ def _checked(items: list[Item], request: CorrectRequest) -> list[Corrected]:
 
 def _correction(items: list[Corrected], problem: Problem | None) -> Correction:
     verdicts = [item.as_verdict() for item in items]
-    return Correction(items=items, score=score(verdicts), problem=problem)
+    judged = sum(item.correct is not None for item in items)
+    return Correction(items=items, score=score(verdicts), judged=judged, problem=problem)

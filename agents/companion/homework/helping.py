@@ -46,14 +46,14 @@ async def tutor(turn: SceneTurn, memory: Memory) -> Reply:
 
 
 def is_answer(text: str) -> bool:
-    """Whether a message plainly belongs to the item at hand."""
+    """Return whether a message is clearly an answer to the current item."""
     if controls().find(text) is not None:
         return True
     return _has_digits(text) and len(text) <= _LONGEST_ANSWER and not is_question(text)
 
 
 def is_question(text: str) -> bool:
-    """Whether a child asks, and does not answer."""
+    """Return whether a child asks a question instead of answering."""
     if len(text) <= _SHORT and _has_digits(text):
         return False
     return text.rstrip().endswith(_QUESTION_MARKS) or any(

@@ -1,14 +1,15 @@
-"""What a model says of items that code cannot judge, and what is made of it."""
+"""Judgement by a model of items that code cannot check."""
 
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictBool
 
-from mcp_tools.homework import OTHER_TOPIC, Verdict, gives_away
+from mcp_tools.homework import MAX_ITEMS, MAX_TEXT, OTHER_TOPIC, Verdict, gives_away
 from mcp_tools.homework.wording import wording
 from oda.message.language import language_of
 from oda.orchestration import StepContext, step
 
+from ..learning.records import Label
 from .sentences import say
 
 
@@ -16,23 +17,24 @@ def _known(topic: str) -> str:
     return topic if topic in wording().topics else OTHER_TOPIC
 
 
-Topic = Annotated[str, AfterValidator(_known)]
-"""What an item practises, as `mcp_tools.homework` names it; `other` for what it does not know."""
+Topic = Annotated[str, Field(max_length=64), AfterValidator(_known)]
+"""The skill that an item practises, as named by `mcp_tools.homework`; `other` if it is unknown."""
+HomeworkText = Annotated[str, Field(max_length=MAX_TEXT)]
 
 
 class Corrected(BaseModel):
-    """What is to be said of an item."""
+    """An item with its verdict."""
 
     model_config = ConfigDict(frozen=True)
 
-    question: str
-    answer: str | None = None
-    correct: bool | None = None
-    """None where nobody could tell, or nothing was answered."""
-    expected: str | None = None
+    question: HomeworkText
+    answer: HomeworkText | None = None
+    correct: StrictBool | None = None
+    """None if the item could not be judged, or was not answered."""
+    expected: HomeworkText | None = None
     """Not for the child, who is to find it."""
     checked_by: Literal["code", "model", "none"] = "none"
-    comment: str = ""
+    comment: HomeworkText = ""
     topic: Topic = OTHER_TOPIC
 
     def as_verdict(self) -> Verdict:
@@ -48,16 +50,16 @@ class _Judged(BaseModel):
 
 
 class Judgement(BaseModel):
-    """What a model says, by the numbers of the items from 1 on."""
+    """A model's verdicts, by the items' numbers from 1 on."""
 
     items: list[_Judged]
 
 
 class Undecided(BaseModel):
-    """Homework of which some items are open."""
+    """Homework with undecided items."""
 
-    subject: str | None
-    items: list[Corrected]
+    subject: Label | None
+    items: Annotated[list[Corrected], Field(max_length=MAX_ITEMS)]
 
 
 _JUDGE = """\
@@ -97,13 +99,13 @@ def _with(item: Corrected, judged: _Judged) -> Corrected:
     if judged.correct is None:
         return item
     language = language_of(item.question, "zh")
-    comment = judged.comment.strip()
+    comment = judged.comment.strip()[:MAX_TEXT]
     told = not judged.correct and gives_away(comment, item.question, [judged.expected])
     if not comment or told:
         comment = say()("right" if judged.correct else "look_again", language)
     changes = {
         "correct": judged.correct,
-        "expected": judged.expected.strip() or None,
+        "expected": judged.expected.strip()[:MAX_TEXT] or None,
         "checked_by": "model",
         "comment": comment,
     }
@@ -111,5 +113,5 @@ def _with(item: Corrected, judged: _Judged) -> Corrected:
 
 
 def is_open(item: Corrected) -> bool:
-    """Whether an item has an answer that nobody has judged."""
+    """Return whether an item has an answer without a verdict."""
     return item.correct is None and item.answer is not None

@@ -1,4 +1,4 @@
-"""What the scene `homework` keeps between turns."""
+"""Data that the scene `homework` keeps between turns."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any
@@ -20,20 +20,20 @@ class Memory(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     work: list[Item] = []
-    """What has been collected and is not checked yet."""
+    """Collected items that are not checked yet."""
     items: list[Corrected] = []
-    """What has been checked."""
+    """Checked items."""
     subject: str | None = None
     at: Annotated[int, Field(ge=0)] = 0
     """Index of the item that is talked about."""
     level: Annotated[int, Field(ge=0, le=LAST_LEVEL)] = 0
-    """Of the latest hint for it."""
+    """Level of the latest hint for the current item."""
     solved: list[int] = []
     """Indexes of the items that were put right since."""
 
     @classmethod
     def of(cls, data: Data) -> "Memory":
-        """What the scene's data tell; nothing where they have been spoilt."""
+        """Return the memory in a scene's data; an empty one if the data is invalid."""
         try:
             memory = cls.model_validate(data)
         except ValidationError:

@@ -12,15 +12,20 @@ _ADDRESS = re.compile(r"^https?://[^\s/?#]")
 _MAX_BASE64 = 28_000_000
 """20 MB of data."""
 
-_BASE64: dict[str, Any] = {"type": "string", "format": "base64", "minLength": 4}
-_TYPE: dict[str, Any] = {"type": "string", "pattern": "^image/"}
-_PLACE: dict[str, Any] = {"type": "string", "pattern": _ADDRESS.pattern}
+_BASE64: dict[str, Any] = {
+    "type": "string",
+    "format": "base64",
+    "minLength": 4,
+    "maxLength": _MAX_BASE64,
+}
+_TYPE: dict[str, Any] = {"type": "string", "pattern": "^image/", "maxLength": 255}
+_PLACE: dict[str, Any] = {"type": "string", "pattern": _ADDRESS.pattern, "maxLength": 2048}
 
 
 class _Picture(BaseModel):
     data: Annotated[str, Field(min_length=4, max_length=_MAX_BASE64)] | None = None
-    url: Annotated[str, Field(pattern=_ADDRESS.pattern)] | None = None
-    mime_type: Annotated[str, Field(pattern="^image/")] = "image/jpeg"
+    url: Annotated[str, Field(pattern=_ADDRESS.pattern, max_length=2048)] | None = None
+    mime_type: Annotated[str, Field(pattern="^image/", max_length=255)] = "image/jpeg"
 
 
 def _medium(value: object) -> object:

@@ -6,22 +6,24 @@ from typing import Annotated
 from pydantic import BaseModel, Field
 
 from mcp_tools.homework import DayResult, Trend, trend
+from oda.message.json_integer import JSON_INTEGER
 from oda.orchestration import StepContext, step
 
+from ..learning.records import Label
 from ..learning.store import learning
 
 DAYS = 7
 
 
 class ProgressRequest(BaseModel):
-    """Of which subject, and how many days back; today is one of them."""
+    """The subject and the number of days back, including today."""
 
-    subject: str | None = None
-    days: Annotated[int, Field(ge=1, le=366)] | None = None
+    subject: Label | None = None
+    days: Annotated[int, Field(ge=1, le=366, strict=True), JSON_INTEGER] | None = None
 
 
 class SubjectProgress(BaseModel):
-    """Of a subject: what was tried, what was right, and where it goes."""
+    """Progress in a subject: attempts, right answers, and the trend."""
 
     subject: str
     attempts: int

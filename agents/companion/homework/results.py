@@ -1,4 +1,4 @@
-"""What a child hears and sees of homework that has been checked."""
+"""Messages and cards about checked homework."""
 
 from pydantic import JsonValue
 
@@ -19,7 +19,7 @@ def corrected(turn: SceneTurn, memory: Memory, score: int | None, summary: Summa
     first = memory.to_tutor(0)
     told = _verdict(memory, turn.language)
     if first is None:
-        all_right = score == 100
+        all_right = all(item.correct for item in memory.items)
         judged = any(item.correct is not None for item in memory.items)
         parts = [told, *([summary.summary] if judged else []), say()("what_next", turn.language)]
         return Reply(
@@ -57,7 +57,7 @@ def summed_up(turn: SceneTurn, memory: Memory, summary: Summary, praise: str) ->
 
 
 def look_at(memory: Memory, language: Language) -> str:
-    """What is said of the item at hand when the child comes to it."""
+    """Return the message with which the child is shown the current item."""
     item, number = memory.items[memory.at], str(memory.at + 1)
     if item.answer is None:
         return say()("look_at_open", language, number=number, question=item.question)
@@ -80,17 +80,28 @@ def _verdict(memory: Memory, language: Language) -> str:
     elif right == len(memory.items):
         told = say()("all_right", language, count=str(right))
     else:
-        told = say()("some_right", language, count=str(len(judged)), right=str(right))
+        sentence = "some_right" if len(judged) == len(memory.items) else "some_judged"
+        told = say()(
+            sentence,
+            language,
+            total=str(len(memory.items)),
+            count=str(len(judged)),
+            right=str(right),
+        )
     if open_:
         told += "\n" + say()("not_judged", language, count=str(open_))
     return told
 
 
 def _card(memory: Memory, score: int | None, summary: Summary) -> dict[str, JsonValue]:
-    """Without what would have been right: the child is to find it."""
+    """Return the card of the result, without the right answers: the child is to find them.
+
+    The score counts only the items that have a verdict.
+    """
     card: dict[str, JsonValue] = {
         "kind": "homework",
         "score": score,
+        "judged": sum(item.correct is not None for item in memory.items),
         "items": [
             {**_shown(item), "number": number, "solved": number - 1 in memory.solved}
             for number, item in enumerate(memory.items, 1)

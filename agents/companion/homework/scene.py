@@ -19,10 +19,10 @@ from .tutoring import homework_tutor
 
 
 class HomeworkScene(Workflow):
-    """Checks homework, helps to put it right, and says what to practise.
+    """Checks homework, helps to correct it, and suggests what to practise.
 
     It collects work until every item has an answer or the child has none (`correcting` asks for
-    those that are missing), checks all of it at once, goes through what is wrong, and sums up.
+    missing ones), checks all of it at once, goes through the mistakes, and sums up.
     """
 
     name = "homework"

@@ -1,14 +1,15 @@
 """The step `homework-summary`: puts homework on record, and says how it went."""
 
 import asyncio
+from typing import Annotated
 
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
-from mcp_tools.homework import OTHER_TOPIC, Summary, Verdict, summarise
+from mcp_tools.homework import MAX_ITEMS, OTHER_TOPIC, Summary, Verdict, summarise
 from oda.message.language import Language, language_of
 from oda.orchestration import StepContext, step
 
-from ..learning.records import Answer
+from ..learning.records import Answer, Id, Label
 from ..learning.store import learning
 from .judging import Corrected
 
@@ -19,10 +20,10 @@ _OTHER = "other"
 class SummaryRequest(BaseModel):
     """Homework that has been corrected; without it, what is on record of a session."""
 
-    session_id: str
-    items: list[Corrected] | None = None
-    """To be put on record, which `learning-progress` tells of."""
-    subject: str | None = None
+    session_id: Id
+    items: Annotated[list[Corrected], Field(max_length=MAX_ITEMS)] | None = None
+    """The corrected items; the answered ones are recorded, and `learning-progress` reports them."""
+    subject: Label | None = None
     language: Language | None = None
 
 
@@ -37,7 +38,8 @@ async def homework_summary(request: SummaryRequest, context: StepContext) -> Sum
         verdicts = [_verdict(answer) for answer in answers]
     else:
         verdicts = [item.as_verdict() for item in request.items]
-        answers = [_answer(item, request.subject) for item in request.items]
+        answered = (item for item in request.items if item.answer is not None)
+        answers = [_answer(item, request.subject) for item in answered]
         await learning.save_answers(
             context.call_id, context.user_id, request.session_id, answers, context.now
         )

@@ -1,4 +1,4 @@
-"""The step `homework-tutor`: hints in three levels, of which only the last may tell the answer."""
+"""The step `homework-tutor`: hints in three levels; only the last may contain the answer."""
 
 import asyncio
 
@@ -23,17 +23,17 @@ class TutorRequest(BaseModel):
 
     question: str = Field(min_length=1, max_length=MAX_TEXT)
     answer: str | None = Field(default=None, max_length=MAX_TEXT)
-    """What the child has answered, which is not right."""
+    """The child's answer, which is wrong."""
     hint_level: Level
     """1: the method; 2: the next step; 3: the way and the answer."""
-    expected: str | None = None
-    """What would be right, where it is known."""
+    expected: str | None = Field(default=None, max_length=MAX_TEXT)
+    """The right answer, if it is known."""
     language: Language | None = None
 
 
 class _Help(BaseModel):
     solution: str
-    """Of the question."""
+    """Solution of the question."""
     hint: str
 
 

@@ -1,14 +1,40 @@
-"""What is kept of a child's learning, as steps and routes exchange it."""
+"""Records of a child's learning, as exchanged by steps and routes."""
 
+import re
 from datetime import date, datetime
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, StrictBool
+from pydantic_core import PydanticCustomError
+
+from oda.message.json_integer import JSON_INTEGER
+
+MOST_SCHEDULED = 50
+"""Maximum number of scheduled items per day."""
+MOST_ERRORS = 2_000
+"""Maximum number of mistakes of one recitation that are kept and advised on; a page has fewer
+words.
+"""
 
 Kind = Literal["recite", "homework"]
 Trend = Literal["up", "down", "steady", "new"]
 
 ShortText = Annotated[str, Field(min_length=1, max_length=200)]
+Label = Annotated[str, Field(max_length=200)]
+"""Like `ShortText`, but may be empty: a subject or an author as named by a client."""
+Id = Annotated[str, Field(max_length=128)]
+
+
+def _written_out(value: object) -> object:
+    """Reject numbers, which pydantic would read as seconds since 1970."""
+    if isinstance(value, date) or (isinstance(value, str) and _DAY.fullmatch(value)):
+        return value
+    raise PydanticCustomError("day", "it must be a day as 2026-03-15")
+
+
+_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", re.ASCII)
+Day = Annotated[date, BeforeValidator(_written_out, json_schema_input_type=date)]
+"""A date sent by a client, in ISO form."""
 
 
 class ScheduleItem(BaseModel):
@@ -19,13 +45,13 @@ class ScheduleItem(BaseModel):
     kind: Kind = "recite"
     title: ShortText
     text: Annotated[str, Field(max_length=20_000)] | None = None
-    """What is to be recited; without it the library is looked into."""
+    """The text to recite; without it, the library is searched."""
     author: ShortText | None = None
     subject: ShortText | None = None
 
 
 class Schedule(BaseModel):
-    """What is to be done on a day."""
+    """The tasks of a day."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -39,10 +65,10 @@ class Recitation(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     title: ShortText
-    score: Annotated[float, Field(ge=0, le=100)]
-    passed: bool
-    round: Annotated[int, Field(ge=1)]
-    errors: list[JsonValue] = []
+    score: Annotated[float, Field(ge=0, le=100, strict=True)]
+    passed: StrictBool
+    round: Annotated[int, Field(ge=1, le=10_000, strict=True), JSON_INTEGER]
+    errors: Annotated[list[JsonValue], Field(max_length=MOST_ERRORS)] = []
 
 
 class Saved(BaseModel):
@@ -60,7 +86,7 @@ class Answer(BaseModel):
     question: str
     answer: str = ""
     correct: bool | None = None
-    """None where nobody could tell."""
+    """None if there is no verdict."""
     subject: ShortText = "math"
     topic: Annotated[str, Field(max_length=64)] = ""
 

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from datetime import date, datetime, timedelta
 from typing import Any
 
-from sqlalchemy import case, delete, func, insert, select
-from sqlalchemy.ext.asyncio import AsyncConnection
+from sqlalchemy import Connection, case, delete, func, insert, select
 
 from oda import ApplicationDatabase
 
@@ -20,7 +19,7 @@ RECITATION = "recitation"
 
 
 class LearningStore:
-    """What children are to learn and have learnt.
+    """Stores what children are to learn and have learnt.
 
     Raises (all methods):
         UnavailableError: the database cannot be reached.
@@ -30,12 +29,11 @@ class LearningStore:
         self._database = database
 
     async def schedule(self, user_id: str, day: date) -> Schedule:
-        """What is to be done on a day; nothing by default."""
+        """Return the tasks of a day; empty by default."""
         query = select(schedules.c["items"]).where(
             schedules.c.user_id == user_id, schedules.c.day == day
         )
-        async with self._database.begin() as connection:
-            items = (await connection.execute(query)).scalar() or []
+        items = await self._database.read(lambda connection: connection.scalar(query)) or []
         return Schedule(day=day, items=tuple(map(ScheduleItem.model_validate, items)))
 
     async def put_schedule(self, user_id: str, schedule: Schedule, now: datetime) -> None:
@@ -47,9 +45,12 @@ class LearningStore:
             "items": [item.model_dump(mode="json") for item in schedule.items],
             "updated_at": now,
         }
-        async with self._database.begin() as connection:
-            await connection.execute(delete(schedules).where(mine))
-            await connection.execute(insert(schedules), [row])
+
+        def replace(connection: Connection) -> None:
+            connection.execute(delete(schedules).where(mine))
+            connection.execute(insert(schedules), [row])
+
+        await self._database.write(replace)
 
     async def save_recitation(
         self, call_id: str, user_id: str, recitation: Recitation, now: datetime
@@ -62,12 +63,15 @@ class LearningStore:
             **recitation.model_dump(mode="json"),
             "saved_at": now,
         }
-        async with self._database.begin() as connection:
-            query = select(recitations.c.saved_at).where(recitations.c.id == call_id)
-            saved_at = (await connection.execute(query)).scalar()
+        saved = select(recitations.c.saved_at).where(recitations.c.id == call_id)
+
+        def save_once(connection: Connection) -> datetime:
+            saved_at: datetime | None = connection.scalar(saved)
             if saved_at is None:
-                await connection.execute(insert(recitations), [row])
-        return Saved(id=call_id, saved_at=saved_at or now)
+                connection.execute(insert(recitations), [row])
+            return saved_at or now
+
+        return Saved(id=call_id, saved_at=await self._database.write(save_once))
 
     async def save_answers(
         self,
@@ -93,9 +97,12 @@ class LearningStore:
         if not rows:
             return
         saved = select(func.count()).where(answers.c.id == call_id)
-        async with self._database.begin() as connection:
-            if not (await connection.execute(saved)).scalar():
-                await connection.execute(insert(answers), rows)
+
+        def save_once(connection: Connection) -> None:
+            if not connection.scalar(saved):
+                connection.execute(insert(answers), rows)
+
+        await self._database.write(save_once)
 
     async def answers_of(self, user_id: str, session_id: str) -> list[Answer]:
         """All answers of a session, the oldest first."""
@@ -104,8 +111,9 @@ class LearningStore:
             .where(answers.c.user_id == user_id, answers.c.session_id == session_id)
             .order_by(answers.c.saved_at, answers.c.id, answers.c.number)
         )
-        async with self._database.begin() as connection:
-            rows = (await connection.execute(query)).mappings().all()
+        rows = await self._database.read(
+            lambda connection: connection.execute(query).mappings().all()
+        )
         return [Answer.model_validate(dict(row)) for row in rows]
 
     async def results(
@@ -113,9 +121,11 @@ class LearningStore:
     ) -> list[DayResult]:
         """Results by subject and day, the oldest first, of the last `days` days; today is one."""
         since = today - timedelta(days=days - 1)
-        async with self._database.begin() as connection:
-            found = await _homework(connection, user_id, since)
-            found += await _recited(connection, user_id, since)
+        found = await self._database.read(
+            lambda connection: (
+                _homework(connection, user_id, since) + _recited(connection, user_id, since)
+            )
+        )
         wanted = [result for result in found if subject in (None, result.subject)]
         return sorted(wanted, key=lambda result: (result.subject, result.day))
 
@@ -123,7 +133,7 @@ class LearningStore:
 learning = LearningStore(ApplicationDatabase(LEARNING_SCHEMA))
 
 
-async def _homework(connection: AsyncConnection, user_id: str, since: date) -> list[DayResult]:
+def _homework(connection: Connection, user_id: str, since: date) -> list[DayResult]:
     columns = answers.c
     right = func.sum(case((columns.correct, 1), else_=0))
     query = (
@@ -131,10 +141,10 @@ async def _homework(connection: AsyncConnection, user_id: str, since: date) -> l
         .where(columns.user_id == user_id, columns.day >= since, columns.correct.is_not(None))
         .group_by(columns.subject, columns.day)
     )
-    return _results((await connection.execute(query)).all())
+    return _results(connection.execute(query).all())
 
 
-async def _recited(connection: AsyncConnection, user_id: str, since: date) -> list[DayResult]:
+def _recited(connection: Connection, user_id: str, since: date) -> list[DayResult]:
     columns = recitations.c
     right = func.sum(case((columns.passed, 1), else_=0))
     query = (
@@ -142,7 +152,7 @@ async def _recited(connection: AsyncConnection, user_id: str, since: date) -> li
         .where(columns.user_id == user_id, columns.day >= since)
         .group_by(columns.day)
     )
-    return _results([(RECITATION, *row) for row in (await connection.execute(query)).all()])
+    return _results([(RECITATION, *row) for row in connection.execute(query).all()])
 
 
 def _results(rows: Sequence[Any]) -> list[DayResult]:

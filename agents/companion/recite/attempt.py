@@ -1,9 +1,9 @@
-"""How far a child has come with a text: lines that are said one after the other make one attempt.
+"""The progress of a child with a text: consecutive messages with lines form one attempt.
 
-A message goes on with the attempt if it adds to it most of what it is worth by itself; otherwise it
-begins anew. An attempt is judged when it has come to the last line, and one that begins anew also
-when it stops where the one before has stopped. So nobody is judged in the middle of a text, and
-nobody is left alone who is stuck. Pure.
+A message continues the attempt if it adds to it most of what it would score on its own; otherwise
+it starts a new one. An attempt is judged when it has reached the last line; one that starts over
+also when it stops where the previous one stopped. So children are not judged in the middle of a
+text, and those who are stuck get help. Pure.
 """
 
 from dataclasses import dataclass, replace
@@ -17,18 +17,18 @@ _MOST = 0.6
 
 @dataclass(frozen=True)
 class Attempt:
-    """What has been said of a text, all in all."""
+    """The recited part of a text."""
 
     said: str
     evaluation: Evaluation
     stopped_at: int | None
     """Index of the first unit that has not been said; None when it has come to the last line."""
     is_stuck: bool = False
-    """Whether it stops where the one before has stopped, which was given up for it."""
+    """Whether the attempt stops where the previous one, which it replaces, has stopped."""
 
     @property
     def waits(self) -> bool:
-        """Whether more is to come."""
+        """Whether more lines are expected."""
         return self.stopped_at is not None and not self.is_stuck
 
 
@@ -75,7 +75,7 @@ def _attempt(text: str, said: str) -> Attempt:
 
 
 def _without_repeated_line(text: str, message: str, said: str, stopped_at: int | None) -> str:
-    """What a message adds when it takes a run-up from the line before, as children do."""
+    """Return the new part of a message that repeats the previous line for a run-up."""
     behind = next_line(text, stopped_at or 0)
     before = next((line for line in lines(text) if line.end == stopped_at), None)
     if before is None or behind is None or before.text == behind.text:
@@ -87,7 +87,7 @@ def _without_repeated_line(text: str, message: str, said: str, stopped_at: int |
 
 
 def _said_up_to(evaluation: Evaluation, length: int) -> int:
-    """Where what is missing at the end begins."""
+    """Return the position from which the text is missing at the end."""
     last = evaluation.errors[-1] if evaluation.errors else None
     if last is None or last.type != "missing" or last.position + round(last.cost) < length:
         return length

@@ -9,20 +9,20 @@ from ..chat.aside import aside
 from ..rules import agreement_in, rules
 from ..schedule import ScheduleRequest, learning_schedule
 from .attempt import lines
-from .material import TRUSTED, StandardAnswerRequest, generate_standard_answer
+from .material import LONGEST_NAME, TRUSTED, StandardAnswerRequest, generate_standard_answer
 from .memory import Material, Memory
 from .sentences import controls, say
 from .wishes import IdleRequest, Wish, analyze_idle_intent, is_text, number_in
 
 _LONGEST_TITLE = 60
 _LEAST_RECITED = 10
-"""Units of a message that is taken for reciting though nobody has named a text."""
+"""Length from which a message counts as recitation although no text was chosen, in units."""
 _LEAST_SENT = 8
 """Units of a text that somebody was asked to send."""
 
 
 async def choose(turn: SceneTurn, memory: Memory) -> Reply:
-    """Agree on a text; a turn that settles it goes over to `listening`."""
+    """Agree on a text; switch to `listening` once it is settled."""
     if memory.asked is not None and (answer := agreement_in(turn.text)) != "unclear":
         if answer == "confirm":
             return begin(turn, memory.about(memory.asked))
@@ -51,13 +51,13 @@ def recited(message: str, memory: Memory) -> Material | None:
 
 
 def names_text(message: str) -> bool:
-    """Whether a message is a title of the library, and nothing else."""
+    """Return whether a message is just a title of the library."""
     found = find(message) if len(message) <= _LONGEST_TITLE else None
     return found is not None and normalize(found.title) == normalize(message)
 
 
 def is_awaited(text: str, memory: Memory) -> bool:
-    """Whether a message plainly chooses a text."""
+    """Return whether a message clearly chooses a text."""
     if memory.asked is not None and agreement_in(text) != "unclear":
         return True
     return is_text(text) or controls().find(text) is not None
@@ -96,7 +96,7 @@ async def _wish(turn: SceneTurn, memory: Memory) -> Wish:
 
 
 def _is_sent(message: str) -> bool:
-    """Whether a message may be the text that the child was asked to send."""
+    """Return whether a message may be the text that the child was asked to send."""
     known = controls().find(message) or small_talk().find(message) or by_rules(message, rules())
     if known is not None or message.rstrip().endswith(("?", "？")):
         return False
@@ -125,14 +125,16 @@ def _offers(turn: SceneTurn, memory: Memory) -> list[str]:
 
 
 async def _follow(turn: SceneTurn, memory: Memory, wish: Wish) -> Reply:
+    if not wish.wants_recitation:
+        # Coming from another scene is a wish, too, unless this one named a text it does not want.
+        came_to_recite = turn.entry == "switched" and not wish.title
+        return await (_propose if came_to_recite else _answer)(turn, memory)
     if wish.text and wish.title:
         material = Material(title=wish.title, text=wish.text, author=wish.author)
         return begin(turn, memory.about(material))
     if wish.title:
         return await _find(turn, memory, wish.title, wish.author)
-    if wish.wants_recitation or turn.entry == "switched":
-        return await _propose(turn, memory)
-    return await _answer(turn, memory)
+    return await _propose(turn, memory)
 
 
 async def _answer(turn: SceneTurn, memory: Memory) -> Reply:
@@ -153,7 +155,9 @@ async def _propose(turn: SceneTurn, memory: Memory) -> Reply:
 
 
 async def _find(turn: SceneTurn, memory: Memory, title: str, author: str | None) -> Reply:
-    request = StandardAnswerRequest(title=title[:200], author=author)
+    request = StandardAnswerRequest(
+        title=title[:LONGEST_NAME], author=author and author[:LONGEST_NAME]
+    )
     found = await turn.step(generate_standard_answer, request)
     if not found.text:
         return _send_it(turn, memory, title)

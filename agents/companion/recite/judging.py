@@ -1,5 +1,6 @@
 """The steps that listen: is it recitation, how good is it, what helps, and put it on record."""
 
+import asyncio
 from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, Field
@@ -17,13 +18,14 @@ from mcp_tools.recitation import (
     normalize,
 )
 from oda import RetryPolicy
+from oda.message.json_integer import JSON_INTEGER
 from oda.orchestration import StepContext, step
 
-from ..learning.records import Recitation, Saved
+from ..learning.records import MOST_ERRORS, Recitation, Saved
 from ..learning.store import learning
 
 _ONCE = RetryPolicy(max_retries=0)
-"""Of algorithms: they would only fail again."""
+"""For algorithms, which would fail again."""
 
 
 def _with_words(text: str) -> str:
@@ -37,7 +39,7 @@ ExpectedText = Annotated[
     Field(
         min_length=1,
         max_length=MAX_UNITS,
-        json_schema_extra={"pattern": "[0-9A-Za-z\u4e00-\u9fff]"},
+        json_schema_extra={"pattern": r"[\p{L}\p{N}]"},
     ),
     AfterValidator(_with_words),
 ]
@@ -52,7 +54,7 @@ class CheckRequest(BaseModel):
 
 
 class Checked(BaseModel):
-    """Whether that was reciting, and which part of it comes from the text."""
+    """Whether the child was reciting, and how much of it comes from the text."""
 
     is_recitation: bool
     similarity: Annotated[float, Field(ge=0, le=1)]
@@ -81,10 +83,10 @@ class Error(BaseModel):
     """A mistake as `compare-and-evaluate` tells it."""
 
     type: MistakeType
-    expected: str = ""
-    actual: str = ""
-    position: Annotated[int, Field(ge=0)] = 0
-    cost: Annotated[float, Field(ge=0)] | None = None
+    expected: SaidText = ""
+    actual: SaidText = ""
+    position: Annotated[int, Field(ge=0, strict=True), JSON_INTEGER] = 0
+    cost: Annotated[float, Field(ge=0, strict=True)] | None = None
     """How many units of the text it takes from the score; found out where it is not given."""
 
     def as_mistake(self) -> Mistake:
@@ -102,12 +104,12 @@ def _units(text: str) -> list[str]:
 class TipsRequest(BaseModel):
     """Mistakes in a text."""
 
-    errors: list[Error]
+    errors: Annotated[list[Error], Field(max_length=MOST_ERRORS)]
     expected_text: ExpectedText
 
 
 class Tips(BaseModel):
-    """What to practise, the most important first; nothing where nothing was wrong."""
+    """What to practise, most important first; empty if there were no mistakes."""
 
     tips: list[str]
 
@@ -127,7 +129,7 @@ def _plain_tips(request: TipsRequest, context: StepContext, error: Exception) ->
 @step("generate-memory-tips", timeout_s=10.0, fallback=_plain_tips)
 async def generate_memory_tips(request: TipsRequest, context: StepContext) -> Tips:
     """Say what to practise; a model only chooses the words."""
-    plain = _tips(request)
+    plain = await asyncio.to_thread(_tips, request)
     if not plain or not context.has_model:
         return Tips(tips=plain)
     told = f"Text:\n{request.expected_text}\n\nTips:\n" + "\n".join(plain)

@@ -3,7 +3,7 @@
 from oda.orchestration import Reply, SceneTurn
 
 from ..chat.aside import aside
-from ..learning.records import Recitation
+from ..learning.records import MOST_ERRORS, Recitation
 from .attempt import heard, lines, next_line
 from .choosing import begin, choose, names_text, recited
 from .judging import (
@@ -68,12 +68,12 @@ async def _judge(turn: SceneTurn, memory: Memory, material: Material) -> Reply:
         score=found.score,
         passed=found.passed,
         round=memory.round,
-        errors=[error.model_dump(mode="json") for error in found.errors],
+        errors=[error.model_dump(mode="json") for error in found.errors[:MOST_ERRORS]],
     )
     await turn.step(save_history, record)
     if found.passed:
         return passed(turn, memory, material, record)
-    errors = [error.model_dump() for error in found.errors]
+    errors = [error.model_dump() for error in found.errors[:MOST_ERRORS]]
     advice = TipsRequest.model_validate({"errors": errors, "expected_text": material.text})
     tips = (await turn.step(generate_memory_tips, advice)).tips
     return not_passed(turn, memory, material, record, tips)

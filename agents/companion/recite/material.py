@@ -27,11 +27,15 @@ _BY_MODEL = 0.9
 """The most that a model is trusted: it recalls well-known texts, and makes up others."""
 
 
-class StandardAnswerRequest(BaseModel):
-    """What the text is called."""
+LONGEST_NAME = 200
+"""Maximum length of the name of a text or its author, in characters."""
 
-    title: Annotated[str, Field(min_length=1, max_length=200)]
-    author: str | None = None
+
+class StandardAnswerRequest(BaseModel):
+    """Identifies the text."""
+
+    title: Annotated[str, Field(min_length=1, max_length=LONGEST_NAME)]
+    author: Annotated[str, Field(max_length=LONGEST_NAME)] | None = None
     language: Language | None = None
 
 
@@ -40,7 +44,7 @@ class StandardAnswer(BaseModel):
 
     text: str
     source: Source
-    """Where it was found, or was looked for last."""
+    """The source of the text, or the last one searched."""
     confidence: Annotated[float, Field(ge=0, le=1)]
     title: str
     author: str | None = None

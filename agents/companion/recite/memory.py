@@ -1,4 +1,4 @@
-"""What the scene `recite` keeps between turns."""
+"""Data that the scene `recite` keeps between turns."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any
@@ -23,7 +23,7 @@ class Material(BaseModel):
 
 
 class Memory(BaseModel):
-    """What was agreed on, and how far the child has come."""
+    """The agreed text, and the child's progress with it."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -31,19 +31,19 @@ class Memory(BaseModel):
     asked: Material | None = None
     """A text that may be the right one: the child or a parent is asked."""
     wanted: str | None = None
-    """A title whose text nobody knows: the child is asked to send it."""
+    """A title whose text is unknown: the child is asked to send it."""
     said: str = ""
     """The attempt so far."""
     stopped_at: Annotated[int, Field(ge=0)] | None = None
-    """Where in the text the latest attempt has stopped; None when it came to the last line."""
+    """Position where the latest attempt stopped; None if it reached the last line."""
     round: Annotated[int, Field(ge=1, le=MAX_ROUNDS)] = 1
     hinted: int | None = None
-    """Where the latest hint was given."""
+    """Position of the latest hint."""
     today: Today = Today()
 
     @classmethod
     def of(cls, data: Data) -> "Memory":
-        """What the scene's data tell; nothing where they have been spoilt."""
+        """Return the memory in a scene's data; an empty one if the data is invalid."""
         today = Today.of(data.get("learning_schedule"))
         try:
             return cls.model_validate({**data, "today": today})

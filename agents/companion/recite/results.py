@@ -1,4 +1,4 @@
-"""What a child hears and sees when a round has been judged."""
+"""Messages and cards about a judged round."""
 
 from collections.abc import Sequence
 

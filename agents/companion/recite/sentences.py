@@ -1,4 +1,4 @@
-"""What the scene `recite` says, and the phrases that it understands."""
+"""Sentences of the scene `recite`, and the phrases that it recognizes."""
 
 from functools import cache
 from pathlib import Path
@@ -19,5 +19,5 @@ def say() -> Wording:
 
 @cache
 def controls() -> Phrases:
-    """What children say around what the scene is about."""
+    """Return the phrases that control the scene."""
     return Phrases(_HERE / "controls.yaml")

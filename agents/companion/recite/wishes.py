@@ -1,4 +1,4 @@
-"""What a child wants to recite, and the step `analyze-idle-intent` that tells it."""
+"""Detection of what a child wants to recite, and the step `analyze-idle-intent`."""
 
 import re
 from typing import Annotated
@@ -12,7 +12,7 @@ from oda.orchestration import StepContext, step
 from oda.orchestration.classification import by_rules
 from oda.orchestration.rules import trimmed
 
-from ..learning.records import ScheduleItem
+from ..learning.records import MOST_SCHEDULED, Label, ScheduleItem
 from ..rules import rules
 from ..schedule import Today
 from .sentences import controls
@@ -30,22 +30,29 @@ _NUMBERS = {
 }
 _LEAST_CLAUSES = 4
 _LEAST_UNITS = 12
-"""Of a message that is taken for a text, not for a wish."""
+"""Length from which a message is taken for a text instead of a wish, in units."""
 _LONGEST_NAME = 60
 _CLEAR = 0.8
 """From this confidence on a message names a text of the library, maybe among other words."""
 
 
 class IdleRequest(BaseModel):
-    """What a child has said that is not reciting yet."""
+    """A message of a child who is not reciting yet."""
 
     user_input: Annotated[str, Field(max_length=MAX_UNITS)]
-    learning_schedule: JsonValue = None
+    learning_schedule: (
+        Annotated[list[JsonValue], Field(max_length=MOST_SCHEDULED)]
+        | Annotated[dict[str, JsonValue], Field(max_length=MOST_SCHEDULED)]
+        | Label
+        | float
+        | bool
+        | None
+    ) = None
     """`{items: [{kind, title, text?, author?, subject?}]}`, or the items alone."""
 
 
 class Wish(BaseModel):
-    """Whether the child wants to recite, and what."""
+    """The child's wish to recite, if any, and the wanted text."""
 
     wants_recitation: bool
     title: str | None = None
@@ -163,7 +170,7 @@ def _commanded(message: str, today: Today) -> Wish | None:
 
 
 def is_text(message: str) -> bool:
-    """Whether a message looks like a text to recite: written in lines, or in many clauses."""
+    """Return whether a message looks like a text to recite: several lines, or many clauses."""
     if by_rules(message, rules()) is not None:
         return False
     lines = lines_of(message, detect(message))

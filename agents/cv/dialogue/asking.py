@@ -27,7 +27,7 @@ _BASICS = ("name", "label", "email", "phone", "url", "summary", "location")
 
 
 def question(decision: Ask | Say, outcome: Outcome, resume: Resume) -> str:
-    """Put a question or an answer in words; an answer goes with what is unfinished."""
+    """Put a question or an answer in words; an answer includes the unfinished business."""
     language = outcome.language
     if isinstance(decision, Say):
         said = phrase(decision.topic, language, **_common(None, language), **decision.details)

@@ -1,4 +1,4 @@
-"""What the conversation is about once tools have answered: what "it" will mean."""
+"""The topic of the conversation after tools have answered, i.e. the meaning of "it"."""
 
 from collections.abc import Iterable
 from dataclasses import replace

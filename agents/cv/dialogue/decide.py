@@ -33,7 +33,9 @@ MOST_PENDING = 5
 """Older unfinished things are forgotten."""
 
 _SURE_QUESTIONS = ("missing", "which_entry", "bad_date", "dates_reversed", "no_such_number")
-"""What may be asked about the last of several commands; another question doubts that it is one."""
+"""Questions that may be asked about the last of several commands; any other suggests that the text
+is not a command.
+"""
 _recognizer = IntentRecognizer()
 
 
@@ -94,9 +96,9 @@ def _decide_compound(text: str, situation: Situation) -> Outcome | None:
 
 
 def _asking_last(last: Outcome, before: Outcome, calls: Sequence[ToolCall]) -> Outcome | None:
-    """Return what the commands before lead to, and the question about the last, if it is one.
+    """Return the earlier commands' outcome, and the question about the last if it is a command.
 
-    "…，加到技能里" is none: it says only where that goes which was said before.
+    "…，加到技能里" is not: it only says where the preceding content belongs.
     """
     said, asked = last.recognition, last.decision
     own = said.data or said.target or said.section != before.recognition.section

@@ -1,4 +1,4 @@
-"""What is to happen after a message: the values that `decide` chooses between."""
+"""The possible decisions after a message, between which `decide` chooses."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

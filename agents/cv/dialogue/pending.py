@@ -1,4 +1,4 @@
-"""What a conversation has not finished: entries that lack fields, choices that are open.
+"""The unfinished business of a conversation: incomplete entries, open choices.
 
 The last one is the one that is asked for; the others wait behind it.
 """
@@ -36,12 +36,12 @@ class PendingEntry(_Pending):
 
     @property
     def asked(self) -> Asked:
-        """What the person is asked for."""
+        """The question to the person."""
         return Asked(self.section, self.missing_fields, self.data, self.latest)
 
     @property
     def told(self) -> JsonObject:
-        """What clients are told of it."""
+        """The description for clients."""
         return self.model_dump(mode="json", include={"section", "intent", "data", "missing_fields"})
 
 
@@ -66,7 +66,7 @@ class PendingChoice(_Pending):
 
 
 class PendingValue(_Pending):
-    """A place of which it was said that it shall change, but not to what: a field or an entry.
+    """A field or an entry that shall change, while its new value is not known yet.
 
     With `adds` the value is one more for a list.
     """

@@ -19,7 +19,7 @@ from .phrases import entry_line, joined, numbered, phrase, value_words
 
 
 class ToolResult(BaseModel):
-    """What a tool answered; `undone` is the action that an undo took back."""
+    """The answer of a tool; `undone` is the action that an undo has reverted."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 

@@ -21,7 +21,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Several:
-    """Entries of which one must be chosen."""
+    """Ambiguous entries, one of which must be chosen."""
 
     places: tuple[Place, ...]
 

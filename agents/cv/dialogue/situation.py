@@ -25,5 +25,5 @@ class Situation:
 
     @property
     def top(self) -> Pending | None:
-        """What the person was asked about last."""
+        """The latest question to the person."""
         return self.pending[-1] if self.pending else None

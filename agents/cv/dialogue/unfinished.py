@@ -1,4 +1,4 @@
-"""What short answers do to what is unfinished: give it up, come back to it, not know."""
+"""Effects of short answers on unfinished business: abandon it, resume it, or not know."""
 
 from mcp_tools.resume import JsonObject
 

@@ -4,27 +4,28 @@ from typing import Annotated
 
 from fastapi import APIRouter, Header, Response
 
-from oda.server import Conversations, problem_responses, sse_response
+from oda.server import Conversations, problem_responses, sse_response, streams
 
 from ..dialogue.understanding.message import language_of
-from .models import ChatRequest, ChatResponse
+from .models import CHAT_EVENTS, RESUME, ChatRequest, ChatResponse
 from .opening import open_session
 from .refusals import refusal
-from .reply import conflict_in, response_to
+from .reply import conflict_in, read_turn, response_to
 from .streaming import frames
 
 router = APIRouter()
 
-_STREAM = {
-    "description": "What the message has led to, or the same as a stream that ends with it",
-    "content": {"text/event-stream": {"schema": {"type": "string"}}},
-}
+_STREAM = streams(
+    "What the message has led to, or the same as a stream that ends with it", CHAT_EVENTS
+)
 
 
 @router.post(
-    "", response_model=ChatResponse, responses={200: _STREAM, **problem_responses(404, 409, 415)}
+    "",
+    response_model=ChatResponse,
+    responses={200: {**_STREAM, "links": RESUME}, **problem_responses(404, 409, 415)},
 )
-async def chat(
+async def send_cv_message(
     body: ChatRequest,
     conversations: Conversations,
     accept: Annotated[str, Header(include_in_schema=False)] = "",
@@ -45,8 +46,8 @@ async def chat(
     headers = {"Location": f"/v1/turns/{turn.turn_id}"}
     if is_streamed:
         return sse_response(frames(conversations, body, opened, turn), headers)
-    turn = await conversations.ended(turn)
-    response = await response_to(conversations, body, opened, turn)
+    turn, said = await read_turn(conversations, turn)
+    response = await response_to(conversations, body, opened, turn, said)
     if conflict := conflict_in(response, body, opened, turn):
         raise refusal(conflict, language_of(body.message), field="expected_version")
     return Response(response.model_dump_json(), media_type="application/json", headers=headers)

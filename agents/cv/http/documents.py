@@ -3,7 +3,7 @@
 import asyncio
 import hashlib
 import json
-from typing import Annotated
+from typing import Annotated, Any
 from urllib.parse import quote
 
 from fastapi import APIRouter, Header, Path, Query, Request, Response
@@ -12,16 +12,19 @@ from starlette.datastructures import UploadFile
 from mcp_tools.resume import JsonObject, Language, Resume, ResumeError
 from mcp_tools.resume.export import Format, Rendered, Template, render
 from mcp_tools.resume.importing import import_resume
+from oda import read_apart
 from oda.server import (
+    LARGE_BODY,
     Conversations,
     Refusal,
     download_headers,
     page_headers,
+    path_of,
     problem_responses,
 )
 
 from ..memory import RESUME_KEY, Memory
-from .models import ImportResponse, ResumeDocument
+from .models import RESUME, ImportResponse, ResumeDocument
 from .refusals import refusal
 
 router = APIRouter()
@@ -39,8 +42,9 @@ _FILES = {
         "text/markdown": _BYTES,
     }
 }
-_UPLOAD = {
+_UPLOAD: dict[str, Any] = {
     "requestBody": {
+        "description": "The field of a form, or the file itself, sent as whatever it is",
         "required": True,
         "content": {
             "multipart/form-data": {
@@ -52,11 +56,9 @@ _UPLOAD = {
                 }
             },
             "application/octet-stream": _BYTES,
-            "application/pdf": _BYTES,
-            "application/json": {"schema": {"type": "object"}},
-            "text/plain": {"schema": {"type": "string"}},
         },
-    }
+    },
+    **LARGE_BODY,
 }
 
 
@@ -65,10 +67,13 @@ _UPLOAD = {
     response_model=ResumeDocument,
     responses={200: _FILES, **problem_responses(404)},
 )
-async def get_resume(
+async def get_cv_resume(
     session_id: SessionId,
     conversations: Conversations,
-    format: Annotated[Format, Query(description="JSON is the document itself")] = "json",
+    format: Annotated[
+        Format | None,
+        Query(description="JSON as its official schema has it; by default the document itself"),
+    ] = None,
     template: Annotated[Template, Query(description="The look of HTML, DOCX and PDF")] = "classic",
     language: Annotated[
         Language | None, Query(description="Of headings and dates; by default the resume's")
@@ -78,13 +83,16 @@ async def get_resume(
     session = await conversations.get(session_id)
     try:
         resume = Memory(session.state.to_dict()).resume
-        if format == "json":
+        if format is None:
             return _plain(resume.to_json())
         rendered = await asyncio.to_thread(
             render, resume, format, template=template, language=language
         )
     except ResumeError as error:
         raise refusal(error, language, field=RESUME_KEY) from error
+    if format == "json":
+        headers = {"ETag": _tag(rendered.content)}
+        return Response(rendered.content, media_type=rendered.media_type, headers=headers)
     return _file(resume, rendered, is_page=format == "html")
 
 
@@ -92,9 +100,9 @@ async def get_resume(
     "/import",
     status_code=201,
     openapi_extra=_UPLOAD,
-    responses=problem_responses(400, 413, 415, 501),
+    responses={201: {"links": RESUME}, **problem_responses(400, 413, 415, 501)},
 )
-async def import_file(
+async def import_cv_resume(
     request: Request,
     response: Response,
     conversations: Conversations,
@@ -102,17 +110,17 @@ async def import_file(
 ) -> ImportResponse:
     """Start a conversation from a PDF, DOCX, TXT, Markdown or JSON file.
 
-    The file is the field `file` of a form, or the body itself. What it is is told from its bytes.
+    The file is the field `file` of a form, or the body itself. Its type is detected from its bytes.
     """
     language: Language = "zh" if accept_language.lower().startswith("zh") else "en"
     content, name = await _uploaded(request)
     try:
-        imported = await import_resume(content, filename=name)
+        imported = await import_resume(content, filename=name, read=read_apart)
     except ResumeError as error:
         raise refusal(error, language, field="file") from error
     document = imported.resume.to_json()
     session = await conversations.begin(state={RESUME_KEY: document})
-    here = str(request.url.path).removesuffix("/import")
+    here = path_of(request.scope).removesuffix("/import")
     response.headers["Location"] = f"{here}/{quote(session.session_id)}/resume"
     return ImportResponse(
         session_id=session.session_id,

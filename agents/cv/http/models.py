@@ -1,32 +1,38 @@
-"""What the endpoint is sent and what it answers."""
+"""Requests and responses of the endpoint."""
 
-from typing import Annotated, Any, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, NotRequired
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
+from typing_extensions import TypedDict
 
 from mcp_tools.resume import JsonObject
+from oda.message.json_integer import JSON_INTEGER
+from oda.server import leads_to
 
 from ..memory import Layer, ReplyType
 
+RESUME = leads_to("get_cv_resume", session_id="$response.body#/session_id")
 ResumeDocument = Annotated[dict[str, Any], Field(description="A JSON Resume document")]
 
 
 class ChatRequest(BaseModel):
-    """A message, and what goes with it."""
+    """A message with its options."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
-    message: Annotated[str, Field(json_schema_extra={"pattern": r"\S"})]
+    message: Annotated[str, Field(max_length=100_000, json_schema_extra={"pattern": r"\S"})]
     session_id: Annotated[
         str | None, Field(min_length=1, max_length=128, json_schema_extra={"format": "id"})
     ] = None
-    """A conversation; by default, and where there is none of that name, one is started."""
+    """Id of a conversation; one is started if it is missing or does not exist."""
     resume_data: ResumeDocument | None = None
-    """What a conversation starts with, also with other names than JSON Resume's; where there is a
-    conversation already it is ignored."""
+    """The resume to start with; field names other than JSON Resume's are recognized. Ignored if the
+    conversation exists.
+    """
     replace_resume: bool = False
-    """Whether `resume_data` takes the place of the resume there is; undo takes that back."""
-    expected_version: int | None = None
+    """Whether `resume_data` replaces the existing resume; undo reverts that."""
+    expected_version: Annotated[int, JSON_INTEGER] | None = None
     """Version that the sender has seen: at another one nothing is done, and that is a 409."""
 
 
@@ -36,7 +42,7 @@ class ToolCallMade(BaseModel):
 
 
 class ToolAnswer(BaseModel):
-    """What a tool has done; without `error` if it has succeeded."""
+    """The result of a tool; `error` is absent if it succeeded."""
 
     success: bool
     path: str
@@ -56,23 +62,23 @@ class Metadata(BaseModel):
     """`{intent, section, data, missing_fields}` of the entry that is not complete yet."""
     missing_fields: tuple[str, ...]
     resume_data_ignored: bool
-    """Whether `resume_data` was sent and not used."""
+    """Whether `resume_data` was sent but not used."""
     version: int
-    """Of the document after the turn; each edit makes it greater by one."""
+    """Version of the document after the turn; each edit increases it by one."""
     trace_id: str | None
     duration_ms: Annotated[float, Field(ge=0)]
     """From when the turn was accepted until it ended."""
 
 
 class ChatResponse(BaseModel):
-    """What a message has led to."""
+    """The response to a message."""
 
     session_id: str
     type: ReplyType
     reply: str
     """In the language of the message."""
     tool_call: ToolCallMade | None
-    """The last one; taking back an edit is none that a client could make."""
+    """The last call. Undoing an edit is not reported, since clients cannot call it."""
     tool_result: ToolAnswer | None
     metadata: Metadata
     resume: ResumeDocument
@@ -85,7 +91,61 @@ class ImportResponse(BaseModel):
     session_id: str
     resume: ResumeDocument
     format: str
-    """What the file was: pdf, docx, txt, md or json."""
+    """Detected type of the file: pdf, docx, txt, md or json."""
     warnings: list[str]
-    """What could not be read, or was read without certainty."""
+    """Parts that could not be read, or not with certainty."""
     version: int
+
+
+class ToolStarted(TypedDict):
+    """A tool call has started."""
+
+    id: str
+    name: str
+    params: dict[str, JsonValue]
+
+
+class ToolEnded(TypedDict):
+    """A tool call has ended; `error` is absent if it succeeded."""
+
+    id: str
+    name: str
+    success: bool
+    path: str
+    value: JsonValue
+    error: NotRequired[str]
+
+
+class SpokenPiece(TypedDict):
+    """The next piece of the reply. Rules send the whole reply in one piece."""
+
+    text: str
+    replaces: NotRequired[bool]
+    """True if this piece replaces all pieces before it: the model has started over."""
+
+
+class Clarification(TypedDict):
+    """The reply is a question to the user."""
+
+    text: str
+    missing_fields: list[str]
+
+
+class ChatError(TypedDict):
+    """The reply reports an error."""
+
+    text: str
+    code: str
+    version: NotRequired[int]
+    """The current version of the document, if the error is a version conflict."""
+
+
+CHAT_EVENTS: Mapping[str, Any] = {
+    "tool_start": ToolStarted,
+    "tool_end": ToolEnded,
+    "text": SpokenPiece,
+    "clarify": Clarification,
+    "error": ChatError,
+    "done": ChatResponse,
+}
+"""Types of the events in a stream, by event name; `done` is always the last."""

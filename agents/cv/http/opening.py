@@ -1,5 +1,6 @@
 """How a request finds its conversation, and what becomes of the document that it brings."""
 
+import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -27,24 +28,29 @@ class Opened:
     session: OdaSession
     resume_data_ignored: bool
     is_replaced: bool
-    """Whether the document of the request has taken the place of the resume."""
+    """Whether the request's document has replaced the resume."""
     state_delta: Mapping[str, Any]
-    """What is stored with the message."""
+    """State changes that are stored with the message."""
 
 
 async def open_session(conversations: AppConversations, request: ChatRequest) -> Opened:
-    """Find or start the conversation of a request; a document starts or, if asked, replaces.
+    """Find or start the conversation of a request, and apply the request's document.
 
-    The version is checked here, so that a stale request does nothing at all, and by the turn when
-    its time has come (`Memory.settle_resume`): what other messages do until then is noticed too.
+    A document starts a conversation or, if requested, replaces the existing resume.
+
+    The version is checked here, so that a stale request has no effect, and again when the turn
+    begins (`Memory.settle_resume`), to notice changes by other messages in the meantime.
 
     Raises:
-        Refusal: the document is none, or the version is not the expected one; nothing is changed.
-        InvalidRequestError: the session cannot have that name.
+        Refusal: the document is invalid, or the version is not the expected one; nothing is
+            changed.
+        InvalidRequestError: the session id is not allowed.
     """
     field = "resume_data"
     try:
-        given = None if request.resume_data is None else load_resume(request.resume_data)
+        given = None
+        if request.resume_data is not None:
+            given = await asyncio.to_thread(load_resume, request.resume_data)
         field = "session_id"
         return await _opened(conversations, request, given)
     except ResumeError as error:

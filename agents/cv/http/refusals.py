@@ -1,4 +1,4 @@
-"""What is wrong with a document or a file, as problems of the API."""
+"""Errors of a document or a file as problems of the API."""
 
 from collections.abc import Mapping
 
@@ -12,8 +12,9 @@ _STATUS: Mapping[str, int] = {
     "export_not_installed": 501,
     "export_no_font": 501,
     "reader_missing": 501,
+    "reader_unconfined": 501,
 }
-"""By the code of the error; all others are 422."""
+"""HTTP status by the error's code; 422 for all others."""
 
 
 def refusal(error: ResumeError, language: Language | None, *, field: str) -> Refusal:

@@ -1,13 +1,13 @@
 """From a turn that has ended to the response: what was said, done and understood."""
 
 from collections.abc import Callable, Mapping
+from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
 from mcp_tools.resume import JsonObject, Language, ResumeError, VersionConflictError
-from oda import OdaSession
 from oda import Turn as TurnRecord
 from oda.server import AppConversations
 
@@ -15,7 +15,7 @@ from ..dialogue.decision import ToolCall
 from ..dialogue.pending import PendingEntry
 from ..dialogue.reporting import ToolResult
 from ..dialogue.understanding.message import language_of
-from ..memory import RESUME_KEY, TURN_KEY, Layer, Memory, ReplyType, Turn
+from ..memory import RESUME_KEY, Layer, Memory, ReplyType, Turn, turn_in
 from .models import ChatRequest, ChatResponse, Metadata, ToolAnswer, ToolCallMade
 from .opening import Opened
 
@@ -45,12 +45,34 @@ _KIND_WITHOUT_ANSWER: Mapping[str, ReplyType] = {
 """The request has been served, so this is no HTTP problem, as with turns under `/v1`."""
 
 
+async def read_turn(
+    conversations: AppConversations, turn: TurnRecord
+) -> tuple[TurnRecord, Turn | None]:
+    """Follow a turn to its end; return its final record and the state that its message led to."""
+    said: Turn | None = None
+    async with aclosing(conversations.follow(turn)) as happening:
+        async for item in happening:
+            if isinstance(item, TurnRecord):
+                turn = item
+            elif item is not None:
+                said = turn_in([item], item.invocation_id) or said
+    return turn, said
+
+
 async def response_to(
-    conversations: AppConversations, request: ChatRequest, opened: Opened, turn: TurnRecord
+    conversations: AppConversations,
+    request: ChatRequest,
+    opened: Opened,
+    turn: TurnRecord,
+    said: Turn | None,
 ) -> ChatResponse:
-    """The response to a request whose turn has ended, with the document as the turn left it."""
+    """The response to a request whose turn has ended, with the document as the turn left it.
+
+    Args:
+        said: The turn's state as found in its log, or None.
+    """
     session = await conversations.get(opened.session.session_id)
-    left = _left_by(await _state_after(conversations, session, turn), turn)
+    left = _left_by(await conversations.state_after(session, turn), said)
     call, result = left.last_step
     return ChatResponse(
         session_id=session.session_id,
@@ -76,32 +98,31 @@ def conflict_in(
 
 @dataclass(frozen=True)
 class _Left:
-    """What a turn has left in the session."""
+    """The state of the session after a turn."""
 
     resume: JsonObject
     version: int
     pending: PendingEntry | None
     said: Turn | None
-    """What the message led to; None when the turn failed before that was known."""
+    """The turn's own state; None if the turn failed before it was known."""
 
     @property
     def last_step(self) -> tuple[ToolCall | None, ToolResult | None]:
         return (self.said.tool_call, self.said.tool_result) if self.said else (None, None)
 
 
-def _left_by(state: dict[str, Any], turn: TurnRecord) -> _Left:
+def _left_by(state: dict[str, Any], said: Turn | None) -> _Left:
     """Read a state, to which clients may have written other things than the agent does."""
     memory = Memory(state)
     resume = _sound(lambda: memory.resume)
     stored = state.get(RESUME_KEY)
     pending = _sound(lambda: memory.pending) or ()
-    said = _sound(lambda: memory.turn)
     asked_for = pending[-1] if pending else None
     return _Left(
         resume=resume.to_json() if resume else stored if isinstance(stored, dict) else {},
         version=(_sound(lambda: resume.version) or 0) if resume else 0,
         pending=asked_for if isinstance(asked_for, PendingEntry) else None,
-        said=said if said and said.invocation_id == turn.turn_id else None,
+        said=said,
     )
 
 
@@ -110,17 +131,6 @@ def _sound(read: Callable[[], T]) -> T | None:
         return read()
     except (ResumeError, ValidationError, ValueError):
         return None
-
-
-async def _state_after(
-    conversations: AppConversations, session: OdaSession, turn: TurnRecord
-) -> dict[str, Any]:
-    """The state as the turn left it: mostly that of now, unless another has begun since."""
-    said = session.state.get(TURN_KEY)
-    is_of_turn = isinstance(said, dict) and said.get("invocation_id") == turn.turn_id
-    if is_of_turn or turn.status != "succeeded":
-        return session.state.to_dict()
-    return await conversations.state_after(session, turn)
 
 
 def _kind(turn: TurnRecord, said: Turn | None) -> ReplyType:

@@ -1,13 +1,4 @@
-"""A turn as it happens, in the words of resumes.
-
-tool_start  {"id", "name", "params"}
-tool_end    {"id", "name", "success", "path", "value", "error"?}
-text        {"text"}: the next piece of what is said; rules say all in one. With "replaces": true
-            it stands for the pieces before, since the model has begun again
-clarify     {"text", "missing_fields"}: the reply is a question
-error       {"text", "code"}: the reply is that something went wrong; "version" with a conflict
-done        the response, as it is without a stream; always the last
-"""
+"""A running turn as a stream of `CHAT_EVENTS`."""
 
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import aclosing
@@ -20,7 +11,7 @@ from oda import Turn as TurnRecord
 from oda.server import AppConversations, Frame
 
 from ..dialogue.reporting import ToolResult
-from ..memory import TURN_KEY
+from ..memory import Turn, turn_in
 from .models import ChatRequest, ChatResponse
 from .opening import Opened
 from .reply import conflict_in, response_to
@@ -29,7 +20,7 @@ from .reply import conflict_in, response_to
 async def frames(
     conversations: AppConversations, request: ChatRequest, opened: Opened, turn: TurnRecord
 ) -> AsyncIterator[Sequence[Frame]]:
-    """All that is told of a turn; nothing now and then, as a heartbeat."""
+    """Yield the frames of a turn; an empty batch is a heartbeat."""
     teller = _Teller()
     async with aclosing(conversations.follow(turn)) as happening:
         async for item in happening:
@@ -39,7 +30,7 @@ async def frames(
                 yield ()
             elif told := [_frame(kind, data) for kind, data in teller.tell(item)]:
                 yield told
-    response = await response_to(conversations, request, opened, turn)
+    response = await response_to(conversations, request, opened, turn, teller.said)
     if end := _end(response, request, opened, turn, has_spoken=teller.has_spoken):
         yield [end]
     yield [Frame(None, "done", response.model_dump_json().encode())]
@@ -50,9 +41,11 @@ class _Teller:
 
     def __init__(self) -> None:
         self.has_spoken = False
-        """Whether a reply has been told."""
+        """Whether a reply has been sent."""
+        self.said: Turn | None = None
+        """The latest state written by the turn, if any."""
         self._pieces = ""
-        """Text of the present answer of the model that has been told in pieces."""
+        """Text of the model's current answer that has been sent in pieces."""
         self._is_withdrawn = False
 
     def tell(self, event: Event) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -84,10 +77,12 @@ class _Teller:
                 yield "text", self._text(text)
             return
         pieces, self._pieces = self._pieces, ""
-        kind, missing = _said_as(event)
-        if kind == "clarify":
+        said = turn_in([event], event.invocation_id)
+        self.said = said or self.said
+        kind = said.type if said and said.layer != "llm" else None
+        if said and kind == "clarify":
             self.has_spoken = True
-            yield "clarify", {"text": text, "missing_fields": missing}
+            yield "clarify", {"text": text, "missing_fields": said.missing_fields}
         elif kind != "error":
             self._is_withdrawn = self._is_withdrawn or not text.startswith(pieces)
             if rest := text.removeprefix(pieces):
@@ -99,14 +94,6 @@ class _Teller:
         return {"text": text, **({"replaces": True} if withdrawn else {})}
 
 
-def _said_as(event: Event) -> tuple[str | None, list[str]]:
-    """What kind of reply the rules say that an event is, and what they ask for."""
-    turn = event.actions.state_delta.get(TURN_KEY)
-    if not isinstance(turn, dict) or turn.get("layer") == "llm":
-        return None, []
-    return turn.get("type"), list(turn.get("missing_fields") or ())
-
-
 def _end(
     response: ChatResponse,
     request: ChatRequest,
@@ -115,7 +102,7 @@ def _end(
     *,
     has_spoken: bool,
 ) -> Frame | None:
-    """What has not been told of how the turn ended."""
+    """Return the frame about the end of the turn, if anything remains to be sent."""
     if response.type == "error" and not (has_spoken and turn.status == "succeeded"):
         conflict = conflict_in(response, request, opened, turn)
         code = conflict.code if conflict else turn.error.code if turn.error else "not_possible"

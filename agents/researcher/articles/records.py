@@ -1,4 +1,4 @@
-"""What is kept of an article, as publishing, store and routes exchange it."""
+"""Records of an article, as exchanged by publishing, store and routes."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -44,7 +44,7 @@ class Article(BaseModel):
     created_at: datetime
     """When it was first published."""
     files: tuple[File, ...] = ()
-    """By name; `article.html` and `cover.svg` are always there. Empty in lists."""
+    """Files by name; `article.html` and `cover.svg` are always present. Empty in lists."""
 
 
 class ArticlePage(BaseModel):

@@ -10,9 +10,8 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Row, and_, delete, insert, or_, select
+from sqlalchemy import ColumnElement, Connection, Row, and_, delete, insert, or_, select
 from sqlalchemy.dialects import postgresql, sqlite
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from oda import ApplicationDatabase
 from oda.errors import ConflictError, InvalidRequestError, NotFoundError
@@ -58,12 +57,15 @@ class ArticleStore:
             "searched": _folded(f"{draft.title}\n{draft.summary}"),
             "created_at": now,
         }
-        async with self._database.begin() as connection:
-            await _upsert(connection, row)
-            await connection.execute(delete(files).where(files.c.article_id == article_id))
+
+        def publish(connection: Connection) -> Article:
+            _upsert(connection, row)
+            connection.execute(delete(files).where(files.c.article_id == article_id))
             for one in contents:
-                await connection.execute(insert(files), [_file_row(article_id, one)])
-            return await _article(connection, owner, article_id)
+                connection.execute(insert(files), [_file_row(article_id, one)])
+            return _article(connection, owner, article_id)
+
+        return await self._database.write(publish)
 
     async def list(
         self,
@@ -102,8 +104,7 @@ class ArticleStore:
             .order_by(articles.c.created_at.desc(), articles.c.id.desc())
             .limit(limit + 1)
         )
-        async with self._database.begin() as connection:
-            rows = (await connection.execute(found)).all()
+        rows = await self._database.read(lambda connection: connection.execute(found).all())
         more = len(rows) > limit
         return ArticlePage(
             articles=tuple(_record(row) for row in rows[:limit]),
@@ -111,63 +112,67 @@ class ArticleStore:
         )
 
     async def get(self, owner: str, article_id: str) -> Article:
-        """An article with the names of its files.
+        """Return an article with the names of its files.
 
         Raises:
-            NotFoundError: there is none, or it is another user's.
+            NotFoundError: it does not exist, or belongs to another user.
         """
-        async with self._database.begin() as connection:
-            return await _article(connection, owner, article_id)
+        return await self._database.read(lambda connection: _article(connection, owner, article_id))
 
     async def of_run(self, owner: str, run_id: str) -> Article | None:
         """The article that a run has made."""
         mine = (articles.c.owner == owner) & (articles.c.run_id == storable_text(run_id))
-        async with self._database.begin() as connection:
-            found = await connection.scalar(select(articles.c.id).where(mine))
-            return await _article(connection, owner, found) if found else None
+
+        def find(connection: Connection) -> Article | None:
+            found = connection.scalar(select(articles.c.id).where(mine))
+            return _article(connection, owner, found) if found else None
+
+        return await self._database.read(find)
 
     async def content(self, owner: str, article_id: str, name: str) -> Content:
-        """A file of an article.
+        """Return a file of an article.
 
         Raises:
-            NotFoundError: there is none, or it is another user's.
+            NotFoundError: it does not exist, or belongs to another user.
         """
         query = (
             select(files.c.name, files.c.mime_type, files.c.content)
             .join(articles, articles.c.id == files.c.article_id)
             .where(*_is(owner, article_id), files.c.name == storable_text(name))
         )
-        async with self._database.begin() as connection:
-            row = (await connection.execute(query)).first()
+        row = await self._database.read(lambda connection: connection.execute(query).first())
         if row is None:
             raise NotFoundError(f"The article {article_id!r} has no file {name!r}.")
         return Content(row.name, row.mime_type, bytes(row.content))
 
     async def delete(self, owner: str, article_id: str) -> None:
-        """Remove an article and its files.
+        """Delete an article and its files.
 
         Raises:
-            NotFoundError: there is none, or it is another user's.
+            NotFoundError: it does not exist, or belongs to another user.
         """
-        async with self._database.begin() as connection:
-            found = await connection.scalar(
+
+        def remove(connection: Connection) -> None:
+            found = connection.scalar(
                 select(articles.c.id).where(*_is(owner, article_id)).with_for_update()
             )
             if found is None:
                 raise _not_found(article_id)
-            await connection.execute(delete(files).where(files.c.article_id == found))
-            await connection.execute(delete(articles).where(articles.c.id == found))
+            connection.execute(delete(files).where(files.c.article_id == found))
+            connection.execute(delete(articles).where(articles.c.id == found))
+
+        await self._database.write(remove)
 
 
 published = ArticleStore(ApplicationDatabase(ARTICLE_SCHEMA))
 
 
-async def _upsert(connection: AsyncConnection, row: dict[str, Any]) -> None:
+def _upsert(connection: Connection, row: dict[str, Any]) -> None:
     """Store a row; what it says of id and time holds from the first time on."""
     dialect = postgresql if connection.dialect.name == "postgresql" else sqlite
     statement = dialect.insert(articles).values(**row)
     kept = ("id", "owner", "app", "run_id", "created_at")
-    stored = await connection.execute(
+    stored = connection.execute(
         statement.on_conflict_do_update(
             index_elements=["run_id"],
             set_={name: statement.excluded[name] for name in row if name not in kept},
@@ -178,12 +183,12 @@ async def _upsert(connection: AsyncConnection, row: dict[str, Any]) -> None:
         raise ConflictError(f"The run {row['run_id']!r} belongs to another user.")
 
 
-async def _article(connection: AsyncConnection, owner: str, article_id: str) -> Article:
+def _article(connection: Connection, owner: str, article_id: str) -> Article:
     query = select(*_SHOWN).where(*_is(owner, article_id))
-    if (row := (await connection.execute(query)).first()) is None:
+    if (row := connection.execute(query).first()) is None:
         raise _not_found(article_id)
     names = select(*_FILE_SHOWN).where(files.c.article_id == row.id).order_by(files.c.name)
-    found = (await connection.execute(names)).mappings().all()
+    found = connection.execute(names).mappings().all()
     return _record(row, tuple(File.model_validate(dict(one)) for one in found))
 
 
@@ -224,10 +229,10 @@ def _cursor(row: Row[Any]) -> str:
 
 
 def _after(cursor: str) -> ColumnElement[bool]:
-    """What is older than the last article of a page.
+    """Return the condition for articles older than the last one of a page.
 
     Raises:
-        InvalidRequestError: the cursor was not given out.
+        InvalidRequestError: the cursor was not issued by us.
     """
     try:
         place = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)).decode()

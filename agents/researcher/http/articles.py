@@ -6,7 +6,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Query, Response
 from pydantic import BaseModel
 
-from oda.server import Conversations, download_headers, page_headers, problem_responses
+from oda.server import Conversations, download_headers, leads_to, page_headers, problem_responses
 
 from ..articles.records import Article, File
 from ..articles.store import published
@@ -15,14 +15,21 @@ from ..publishing import ARTICLE
 router = APIRouter(tags=["articles"])
 
 ArticleId = Annotated[str, Path(max_length=64)]
+_BYTES = {"schema": {"type": "string", "format": "binary"}}
 _FILE: dict[str, Any] = {
     "description": "The file, to be saved, never to be shown",
-    "content": {"*/*": {"schema": {"type": "string", "format": "binary"}}},
+    "content": {"application/octet-stream": _BYTES, "*/*": _BYTES},
 }
 _PAGE: dict[str, Any] = {
     "description": "The article with its images, on one page",
     "content": {"text/html": {"schema": {"type": "string"}}},
 }
+
+
+_NEWEST = leads_to(
+    *("get_article", "get_article_page", "delete_article"),
+    article_id="$response.body#/articles/0/id",
+)
 
 
 class ListedArticle(BaseModel):
@@ -55,7 +62,7 @@ class ArticleList(BaseModel):
     next_cursor: str | None
 
 
-@router.get("", responses=problem_responses())
+@router.get("", responses={200: {"links": _NEWEST}, **problem_responses()})
 async def list_articles(
     conversations: Conversations,
     query: Annotated[str, Query(description="Words in title or summary")] = "",
@@ -85,7 +92,7 @@ async def get_article(article_id: ArticleId, conversations: Conversations) -> Ar
     response_class=Response,
     responses={200: _PAGE, **problem_responses(404)},
 )
-async def read_article(article_id: ArticleId, conversations: Conversations) -> Response:
+async def get_article_page(article_id: ArticleId, conversations: Conversations) -> Response:
     """The article as a page without scripts, in an origin of its own."""
     found = await published.content(conversations.user_id, article_id, ARTICLE)
     return Response(found.content, headers=page_headers(ARTICLE), media_type="text/html")
@@ -96,7 +103,7 @@ async def read_article(article_id: ArticleId, conversations: Conversations) -> R
     response_class=Response,
     responses={200: _FILE, **problem_responses(404)},
 )
-async def download_file(
+async def download_article_file(
     article_id: ArticleId,
     name: Annotated[str, Path(max_length=255)],
     conversations: Conversations,

@@ -20,15 +20,15 @@ async def commission(
     *,
     key: str | None = None,
 ) -> Accepted:
-    """Have an article made; the turn is the run.
+    """Submit an order for an article; the turn is the run.
 
     Args:
-        key: The same key and order stand for the same run.
+        key: Idempotency key: the same key and order refer to the same run.
 
     Raises:
-        InvalidRequestError: the template, an option or a file is not as it should be; told as 422.
-        OverloadedError: the user has too much to do; told as 429.
-        IdempotencyConflictError: the key stands for another order; told as 422.
+        InvalidRequestError: the template, an option or a file is invalid (422).
+        OverloadedError: the user has too many unfinished turns (429).
+        IdempotencyConflictError: the key was used for another order (422).
     """
     asked = ArticleRequest(
         template=order.template,

@@ -1,4 +1,4 @@
-"""What a client sends to have an article made: fields as JSON, or a form with files."""
+"""A client's order for an article: fields as JSON, or a form with files."""
 
 import hashlib
 import json
@@ -25,8 +25,9 @@ from oda.workspace.media_types import UNKNOWN, media_type
 from ..request import LONGEST_PROMPT, MOST_FILES
 
 _MOST_FIELDS = 16
+_MOST_OPTIONS = 100
 _NAMES_OF_THE_STORE = frozenset({"metadata.json"})
-"""Of files in which it keeps what it knows of an artifact."""
+"""Names of files in which the store keeps metadata of artifacts."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,10 @@ class Upload:
 
     @classmethod
     def of(cls, name: str | None, mime_type: str | None, data: bytes) -> "Upload":
-        """A file as it was sent; its type is told by its name where the client does not say."""
+        """Build the upload of a file.
+
+        Its type follows from its name unless the client specifies one.
+        """
         given = None if mime_type == UNKNOWN else mime_type
         safe = upload_name(name, given)
         if safe.casefold() in _NAMES_OF_THE_STORE:
@@ -54,15 +58,19 @@ class Upload:
 
 
 class ArticleOrder(BaseModel):
-    """What is wanted."""
+    """An order for an article."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
     template: Annotated[str, Field(max_length=64)]
     prompt: Annotated[str, Field(max_length=LONGEST_PROMPT)] = ""
-    options: Annotated[dict[str, JsonValue], WithJsonSchema({"type": "object"})] = {}
+    options: Annotated[
+        dict[str, JsonValue],
+        Field(max_length=_MOST_OPTIONS),
+        WithJsonSchema({"type": "object", "maxProperties": _MOST_OPTIONS}),
+    ] = {}
     session_id: Annotated[str, Field(max_length=128)] | None = None
-    """Where it is to be made; by default a session of its own."""
+    """The session to use; by default a new one."""
 
 
 async def read_order(request: Request) -> tuple[ArticleOrder, list[Upload]]:

@@ -1,4 +1,4 @@
-"""`/api/articles` and `/api/articles/runs`: have an article made, and see how it goes."""
+"""`/api/articles` and `/api/articles/runs`: order an article, and follow its progress."""
 
 from typing import Annotated, Any
 
@@ -8,19 +8,25 @@ from pydantic import BaseModel
 from oda.agent.resume import events_of
 from oda.agent.run_limits import rounds_of
 from oda.server import (
+    LARGE_BODY,
+    TOLD,
+    TURN_EVENTS,
     AppConversations,
     Conversations,
     KeyHeader,
     Seen,
     StreamedAs,
+    WithPartials,
+    leads_to,
     problem_responses,
-    sse_response,
+    streams,
 )
 from oda.server.workspaces import WorkspaceFile
 from oda.turn.record import Turn, TurnError, TurnStatus
 from oda.workspace.workspaces import current_workspaces
 
 from ..articles.store import published
+from ..request import LONGEST_PROMPT, MOST_FILES
 from .commission import ROUTE, commission
 from .orders import ArticleOrder, read_order
 
@@ -32,11 +38,15 @@ _FORM = {
     "type": "object",
     "required": ["template"],
     "properties": {
-        "template": {"type": "string"},
-        "prompt": {"type": "string"},
-        "options": {"type": "string", "description": "A JSON object"},
-        "session_id": {"type": "string"},
-        "files": {"type": "array", "items": {"type": "string", "format": "binary"}},
+        "template": {"type": "string", "maxLength": 64},
+        "prompt": {"type": "string", "maxLength": LONGEST_PROMPT},
+        "options": {"type": "string", "maxLength": 2**20, "description": "A JSON object"},
+        "session_id": {"type": "string", "maxLength": 128},
+        "files": {
+            "type": "array",
+            "maxItems": MOST_FILES,
+            "items": {"type": "string", "format": "binary"},
+        },
     },
 }
 _BODY: dict[str, Any] = {
@@ -46,12 +56,17 @@ _BODY: dict[str, Any] = {
             "application/json": {"schema": ArticleOrder.model_json_schema()},
             "multipart/form-data": {"schema": _FORM},
         },
-    }
+    },
+    **LARGE_BODY,
 }
-_STREAM: dict[str, Any] = {
-    "description": "The log of the run, as of any turn",
-    "content": {"text/event-stream": {"schema": {"type": "string"}}},
-}
+_RUN = leads_to(
+    "get_article_run",
+    "follow_article_run",
+    "cancel_article_run",
+    "get_workspace_files",
+    run_id="$response.body#/run_id",
+)
+_STREAM = streams("The log of the run, as of any turn", TURN_EVENTS)
 
 
 class RunAccepted(BaseModel):
@@ -69,11 +84,11 @@ class Run(BaseModel):
     run_id: str
     session_id: str
     status: TurnStatus
-    """Of the turn."""
+    """Status of the turn."""
     rounds: int
-    """Of the model, so far."""
+    """Number of model calls so far."""
     files: list[WorkspaceFile]
-    """What is in its workspace."""
+    """Files in the run's workspace."""
     article_id: str | None
     error: TurnError | None
 
@@ -83,7 +98,7 @@ class Run(BaseModel):
     status_code=202,
     response_model=RunAccepted,
     openapi_extra=_BODY,
-    responses=problem_responses(400, 413, 415, 429),
+    responses={202: {"links": _RUN}, **problem_responses(400, 413, 415, 429)},
 )
 async def order_article(
     request: Request,
@@ -91,7 +106,7 @@ async def order_article(
     conversations: Conversations,
     idempotency_key: KeyHeader = None,
 ) -> RunAccepted:
-    """Have an article made of a template; the run goes on whether or not the client stays."""
+    """Order an article from a template; the run goes on whether or not the client stays."""
     order, uploads = await read_order(request)
     accepted = await commission(conversations, order, uploads, key=idempotency_key)
     turn = accepted.turn
@@ -102,7 +117,7 @@ async def order_article(
 
 
 @router.get("/runs/{run_id}", responses=problem_responses(404))
-async def look_at_run(run_id: RunId, conversations: Conversations) -> Run:
+async def get_article_run(run_id: RunId, conversations: Conversations) -> Run:
     """A run: how far it is, what is in its workspace, and its article."""
     return await _run(conversations, await conversations.turn(run_id))
 
@@ -110,18 +125,22 @@ async def look_at_run(run_id: RunId, conversations: Conversations) -> Run:
 @router.get(
     "/runs/{run_id}/events",
     response_class=Response,
-    responses={200: _STREAM, **problem_responses(404)},
+    responses={200: _STREAM, 204: TOLD, **problem_responses(404)},
 )
-async def follow_run(
-    run_id: RunId, conversations: Conversations, seen: Seen, view: StreamedAs = "events"
+async def follow_article_run(
+    run_id: RunId,
+    conversations: Conversations,
+    seen: Seen,
+    view: StreamedAs = "events",
+    partials: WithPartials = True,
 ) -> Response:
-    """What happens in a run, from after the entry that was seen last."""
+    """Get the events of a run after the last entry seen."""
     turn = await conversations.turn(run_id)
-    return sse_response(conversations.log(turn, after=seen, view=view), {})
+    return await conversations.followed_log(turn, after=seen, view=view, partials=partials)
 
 
 @router.post("/runs/{run_id}/cancel", responses=problem_responses(404, 409))
-async def cancel_run(run_id: RunId, conversations: Conversations) -> Run:
+async def cancel_article_run(run_id: RunId, conversations: Conversations) -> Run:
     """End a run; what it has written so far stays in its workspace."""
     turn = await conversations.cancel(await conversations.turn(run_id))
     return await _run(conversations, turn)

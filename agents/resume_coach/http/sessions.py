@@ -15,9 +15,11 @@ from oda.server import (
     AppConversations,
     Conversations,
     Refusal,
+    leads_to,
     page_headers,
     problem_responses,
     sse_response,
+    streams,
 )
 from oda.telemetry import current_trace_id
 
@@ -26,7 +28,7 @@ from ..intents import Intent, understand
 from ..messages import Answer, Start
 from ..state import CoachState
 from ..view import View, view_of
-from .turns import TurnReader, coach_state
+from .turns import COACHING_EVENTS, TurnReader, coach_state
 
 router = APIRouter(prefix="/api/resume-coach/sessions", tags=["resume_coach"])
 
@@ -34,10 +36,11 @@ SessionId = Annotated[
     str, Path(max_length=128, json_schema_extra={"format": "id"}, description="Of the coaching")
 ]
 Accept = Annotated[str, Header(include_in_schema=False)]
-_STREAM: dict[str, Any] = {
-    "description": "The view, or a stream of what the agents say that ends with it",
-    "content": {"text/event-stream": {"schema": {"type": "string"}}},
-}
+_STREAM = streams("The view, or a stream of what the agents say that ends with it", COACHING_EVENTS)
+_COACHING = leads_to(
+    *("get_coaching", "send_coaching_message", "get_coaching_diff"),
+    session_id="$response.body#/session_id",
+)
 _DIFF: dict[str, Any] = {
     "description": "What has changed since the beginning; JSON is a JSON Patch",
     "content": {kind: {"schema": {"type": "string"}} for kind in ("text/plain", "text/html")},
@@ -56,9 +59,11 @@ class Words(BaseModel):
     "",
     status_code=201,
     response_model=View,
-    responses={201: _STREAM, **problem_responses(409, 413, 415)},
+    responses={201: {**_STREAM, "links": _COACHING}, **problem_responses(409, 413, 415)},
 )
-async def begin(body: Start, conversations: Conversations, accept: Accept = "") -> Response:
+async def start_coaching(
+    body: Start, conversations: Conversations, accept: Accept = ""
+) -> Response:
     """Begin with a resume and what is wanted of it: the plan, and the first task's opening."""
     text = _checked(body)
     session = await conversations.begin()
@@ -71,7 +76,7 @@ async def begin(body: Start, conversations: Conversations, accept: Accept = "") 
     response_model=View,
     responses={200: _STREAM, **problem_responses(404, 409, 415)},
 )
-async def say(
+async def send_coaching_message(
     session_id: SessionId, body: Words | Answer, conversations: Conversations, accept: Accept = ""
 ) -> Response:
     """Say something, or answer the draft: `confirm`, maybe with `edits` of its values."""
@@ -82,7 +87,7 @@ async def say(
 
 
 @router.get("/{session_id}", responses=problem_responses(404, 409))
-async def look(session_id: SessionId, conversations: Conversations) -> View:
+async def get_coaching(session_id: SessionId, conversations: Conversations) -> View:
     """The coaching as it is."""
     session = await conversations.get(session_id)
     trace_id = current_trace_id() or ""
@@ -92,12 +97,12 @@ async def look(session_id: SessionId, conversations: Conversations) -> View:
 @router.get(
     "/{session_id}/diff", response_model=None, responses={200: _DIFF, **problem_responses(404, 409)}
 )
-async def compare(
+async def get_coaching_diff(
     session_id: SessionId,
     conversations: Conversations,
     format: Annotated[Literal["json", "text", "html"], Query()] = "json",
 ) -> Response:
-    """What has changed since the beginning."""
+    """The changes since the beginning."""
     state = _begun(await conversations.get(session_id))
     if format == "text":
         return Response(text_diff(state.original, state.resume), media_type="text/plain")
@@ -133,10 +138,10 @@ async def _answer(
 
 
 def _checked(start: Start) -> str:
-    """The first message.
+    """Return the first message.
 
     Raises:
-        Refusal: it is too long, or its resume is none.
+        Refusal: it is too long, or its resume is invalid.
     """
     text = start.as_text()
     if len(text) > LONGEST_MESSAGE:

@@ -1,4 +1,4 @@
-"""From a turn to what its client is told: a view, or why there is none."""
+"""Conversion of a turn to a view, or to the reason why there is none."""
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
@@ -6,6 +6,7 @@ from typing import Any
 
 from google.adk.events import Event
 from pydantic_core import to_json
+from typing_extensions import TypedDict
 
 from mcp_tools.resume import JsonObject
 from oda import Turn
@@ -26,6 +27,28 @@ def coach_state(state: Mapping[str, Any]) -> CoachState | None:
     return CoachState.model_validate(kept) if kept else None
 
 
+class Said(TypedDict):
+    """A message of one of the agents."""
+
+    agent: str
+    content: str
+    kind: str
+
+
+class NoView(TypedDict):
+    """The reason why there is no view."""
+
+    code: str
+    text: str
+
+
+COACHING_EVENTS: Mapping[str, Any] = {"progress": Said, "view": View, "error": NoView}
+"""Types of the events in a stream, by event name.
+
+`progress` carries the agents' messages as they arrive; `view` or `error` ends the stream.
+"""
+
+
 class TurnReader:
     """Reads one turn until it ends, or waits.
 
@@ -40,7 +63,7 @@ class TurnReader:
         self._state: CoachState | None = None
         self._response: Response | None = None
         self._told: list[JsonObject] = []
-        """What has been told of the step that is at work."""
+        """Messages of the running step that have been sent."""
 
     async def view(self) -> View:
         """The view after the turn.
@@ -54,12 +77,7 @@ class TurnReader:
         return self._end()
 
     async def frames(self) -> AsyncGenerator[Sequence[Frame], None]:
-        """What the agents say as it comes, then the view; nothing now and then, as a heartbeat.
-
-        progress  {"agent", "content", "kind"}: one message of an agent
-        view      the view, as it is without a stream; the last, or
-        error     {"code", "text"}: there is none
-        """
+        """Yield the frames of `COACHING_EVENTS`; an empty batch is a heartbeat."""
         async with aclosing(self._read()) as told:
             async for messages in told:
                 yield [Frame(None, "progress", to_json(message)) for message in messages]

@@ -1,4 +1,4 @@
-"""An expression without unknowns, of which the value is asked for."""
+"""An expression without unknowns whose value is asked for."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""A measure that is to be told in other units."""
+"""A measure to be converted to other units."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -57,7 +57,7 @@ class Conversion:
         )
 
     def dimension(self) -> str:
-        """What is measured.
+        """Return the measured dimension.
 
         Raises:
             UnreadableError: no dimension, or more than one, has all the units.

@@ -9,7 +9,7 @@ Sides = tuple[Expression, Expression]
 
 
 def linear_step(left: Expression, right: Expression) -> Sides | None:
-    """Undo the outermost operation; `None` when the unknown stands in more than one place."""
+    """Undo the outermost operation; None if the unknown occurs in more than one place."""
     if names(left) and names(right):
         return None
     if names(right):

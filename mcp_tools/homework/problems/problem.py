@@ -1,4 +1,4 @@
-"""What every kind of problem can do."""
+"""The interface of all kinds of problems."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,13 +9,13 @@ from mcp_tools.homework.language import Language
 
 @dataclass(frozen=True)
 class Judged:
-    """What is to be said of an answer."""
+    """The verdict on an answer."""
 
     correct: bool | None
     comment: str
     """Key of a comment in `wording.yaml`."""
     expected: str | None = None
-    """What would have been right, in the form of the answer, if not the problem's solution."""
+    """The right answer in the form of the child's, if it differs from the problem's solution."""
 
 
 class Problem(Protocol):
@@ -23,7 +23,7 @@ class Problem(Protocol):
 
     @property
     def topic(self) -> str:
-        """What it practises, a key of `topics` in `wording.yaml`."""
+        """The skill it practises, a key of `topics` in `wording.yaml`."""
         ...
 
     def judge(self, answer: str, language: Language) -> Judged:
@@ -39,7 +39,7 @@ class Problem(Protocol):
         ...
 
     def pieces(self) -> Mapping[str, str]:
-        """What hints may quote: the child's numbers and the next step."""
+        """Return the values that hints may quote: the child's numbers and the next step."""
         ...
 
     def working(self, language: Language) -> Sequence[str]:

@@ -1,4 +1,4 @@
-"""What an expression without unknowns practises."""
+"""Classification of expressions without unknowns by the skill they practise."""
 
 from mcp_tools.homework.expression import Expression, Negative, Number, Operation, Root, walk
 
@@ -43,7 +43,7 @@ def _operation_topic(sign: str, left: int, right: int) -> str:
 
 
 def _carries(left: int, right: int) -> bool:
-    """Tell whether a column of an addition goes over nine."""
+    """Return whether a column of an addition exceeds nine."""
     while left and right:
         if left % 10 + right % 10 > 9:
             return True

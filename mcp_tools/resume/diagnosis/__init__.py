@@ -1,8 +1,7 @@
-"""What a recruiter would stumble over in a resume, and how to mend it; no model, no I/O.
+"""Detection and repair of defects that a recruiter would notice in a resume; no model, no I/O.
 
-defects = diagnose(resume, today=today)
-tasks = plan(defects, resume, intent="focus on work experience", language="en")
-answers = gather(tasks[0], resume, "cut response times by 40 %", {})
+defects = diagnose(resume, today=today) tasks = plan(defects, resume, intent="focus on work
+experience", language="en") answers = gather(tasks[0], resume, "cut response times by 40 %", {})
 edits = draft(tasks[0], resume, answers, today=today)
 """
 

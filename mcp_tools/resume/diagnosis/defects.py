@@ -1,4 +1,4 @@
-"""What can be wrong with a resume, as data."""
+"""Defects of a resume, as data."""
 
 from typing import Literal, get_args
 
@@ -28,20 +28,20 @@ SEVERITIES: tuple[Severity, ...] = get_args(Severity)
 
 
 class Defect(BaseModel):
-    """One thing that a recruiter would stumble over.
+    """A defect that a recruiter would notice.
 
     `section` is a section of JSON Resume, or "" for the resume as a whole; `entry` the index of an
-    entry in it. `detail` tells what the kind needs to be phrased and mended:
+    entry in it. `detail` holds the data needed to describe and repair it, by kind:
 
-        missing_dates       fields: the dates that are not there
+        missing_dates       fields: the missing dates
         impossible_dates    reason: end_before_start | future | no_date | before_birth | long_ago,
-                            fields, and the dates as they are written
+                            fields, and the dates as written
         gap                 months; start and end: the first and last month, end null for "now"
         weak_verbs          path, line, opening
         missing_contact     fields
         too_long, too_short path, length, limit (words of English, characters of Chinese)
         inconsistent_tense  lines: [{path, line, better}]
-        duplicate           path, first: where it stands before, text
+        duplicate           path, first: the earlier path, text
         unsupported_skill   skill, level, or skills for a long list
         spelling            path, wrong, right
     """

@@ -38,9 +38,9 @@ def followed(
 
 
 def reopened(task: Task, resume: Resume, *, today: date, language: Language) -> Task:
-    """Return a task that was done as it stands now.
+    """Return a completed task for the current resume.
 
-    Where nothing is wrong any more it says so, and has only such defects as can be mended anew.
+    If no defects are left it says so, and keeps only defects that can be edited again.
     """
     found = diagnose(resume, today=today)
     if left := [defect for defect in found if _belongs(defect, task, task.entry)]:
@@ -88,7 +88,7 @@ def _belongs(defect: Defect, task: Task, entry: int | None) -> bool:
 
 
 def _moved(section: str, index: int, before: Resume, after: Resume) -> int | None:
-    """Return where an entry stands now: the same one, or else the one of its name and beginning."""
+    """Return an entry's current index: of the same one, or the one of its name and beginning."""
     old, new = _entries(before, section), _entries(after, section)
     if index >= len(old):
         return None

@@ -1,4 +1,4 @@
-"""What somebody wants of their resume, as far as it says where to begin."""
+"""A person's priorities for their resume, which determine where to begin."""
 
 import re
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict
 
 from mcp_tools.resume.document import SECTIONS
-from mcp_tools.resume.importing.vocabulary import heading_sections, whole_words
+from mcp_tools.resume.importing.vocabulary import headings, whole_words
 
 from .defects import Kind
 from .vocabulary import Pattern
@@ -37,7 +37,7 @@ class Focus:
 
     @property
     def is_named(self) -> bool:
-        """Whether anything is named at all."""
+        """Whether anything is named."""
         return bool(self.sections or self.kinds)
 
 
@@ -66,14 +66,14 @@ def focus_of(intent: str) -> Focus:
 
 def _sections_in(text: str) -> set[str]:
     found = (match[0] for match in _headings().finditer(text.lower()))
-    named = {heading_sections()[word] for word in found}
+    named = {headings().sections[word] for word in found}
     parts_of_basics = named - {*SECTIONS}
     return named & {*SECTIONS} | ({"basics"} if parts_of_basics else set())
 
 
 @cache
 def _headings() -> re.Pattern[str]:
-    known = [word for word, section in heading_sections().items() if section != "other"]
+    known = [word for word, section in headings().sections.items() if section != "other"]
     chinese = sorted((word for word in known if not word.isascii()), key=len, reverse=True)
     english = whole_words(frozenset(word for word in known if word.isascii()))
     return re.compile("|".join([*map(re.escape, chinese), english]))

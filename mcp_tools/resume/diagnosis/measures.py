@@ -1,4 +1,4 @@
-"""Whether a text has a number that measures something: a result, a size, an amount."""
+"""Detection of measured results, sizes and amounts in a text."""
 
 import re
 
@@ -30,6 +30,6 @@ def measures(text: str) -> bool:
 
 
 def _is_version(before: str) -> bool:
-    """Tell whether a figure stands behind the name of a technology: "Vue 3"."""
+    """Return whether a figure follows the name of a technology: "Vue 3"."""
     named = re.search(r"([A-Za-z][\w.+#-]*)[ -]?$", before[-_LONGEST_NAME:])
     return bool(named and names().is_known(named[1]))

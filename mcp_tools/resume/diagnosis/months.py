@@ -26,9 +26,9 @@ class Months:
 
 @dataclass(frozen=True, slots=True)
 class WrittenDate:
-    """A date as it stands in a resume; `months` is `None` when no year can be read.
+    """A date as written in a resume; `months` is None if no year can be recognized.
 
-    `is_real` is false for what is written like a date but is none: a thirteenth month.
+    `is_real` is false for something written like a date that is not one: a thirteenth month.
     """
 
     text: str
@@ -37,7 +37,7 @@ class WrittenDate:
 
 
 def written_date(text: str) -> WrittenDate:
-    """Read what stands in a date field: "2020-05", "Summer 2020", "2020-13", "soon"."""
+    """Parse the content of a date field: "2020-05", "Summer 2020", "2020-13", "soon"."""
     read = text[:_LONGEST_DATE].strip()
     match, iso = next(dates_written(read), (None, ""))
     if match is not None and not _goes_on(read, match):

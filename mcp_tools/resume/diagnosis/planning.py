@@ -15,7 +15,7 @@ from .wording import diagnosis_text, goal_text
 
 Status = Literal["pending", "active", "done", "skipped"]
 MAX_TASKS = 12
-"""More than this nobody goes through in one sitting."""
+"""Maximum number of tasks: a person would not go through more in one sitting."""
 _MAX_OF_A_KIND = 4
 
 _ONE_TASK: Mapping[Kind, Literal["resume", "section"]] = {
@@ -23,7 +23,7 @@ _ONE_TASK: Mapping[Kind, Literal["resume", "section"]] = {
     "duplicate": "section",
     "unsupported_skill": "section",
 }
-"""What is mended in one go wherever it stands."""
+"""Kinds of defects that form one task for the whole resume or section."""
 
 
 class Task(BaseModel):

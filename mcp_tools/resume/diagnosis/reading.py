@@ -58,7 +58,7 @@ class Entry:
 
     @property
     def title(self) -> str:
-        """What people call it; "" if it has no name."""
+        """The name of the entry; "" if it has none."""
         return self.text(title_field(self.section) or "")
 
     def text(self, name: str) -> str:
@@ -76,13 +76,13 @@ class Entry:
         text = self.text(name)
         return written_date(text) if text else None
 
-    @property
+    @cached_property
     def start(self) -> Months | None:
         """When it began, as far as is known."""
         found = self.date("startDate")
         return found.months if found else None
 
-    @property
+    @cached_property
     def end(self) -> Months | None:
         """When it ended, as far as is known."""
         found = self.date("endDate")
@@ -90,12 +90,12 @@ class Entry:
 
     @property
     def is_backwards(self) -> bool:
-        """Whether it ended before it began."""
+        """Whether the end precedes the start."""
         return bool(self.start and self.end and self.end.last < self.start.first)
 
     @cached_property
     def lines(self) -> tuple[Line, ...]:
-        """What it tells, statement by statement; the bare facts are not among them."""
+        """The statements of the entry; bare facts are not included."""
         return tuple(self._lines())
 
     def _lines(self) -> Iterator[Line]:
@@ -111,7 +111,7 @@ class Entry:
 
     @property
     def is_break(self) -> bool:
-        """Whether it stands for a time without work, such as parental leave."""
+        """Whether it represents a time without work, such as parental leave."""
         named = (self.title, self.text("position"), self.text("summary"))
         return any(words().breaks.search(text) for text in named)
 
@@ -136,12 +136,12 @@ class Reading:
 
     @cached_property
     def basics(self) -> JsonObject:
-        """Who the person is."""
+        """The section `basics`."""
         found = self.resume.to_json().get("basics")
         return found if isinstance(found, dict) else {}
 
     def basic(self, name: str) -> str:
-        """A text of `basics`; "" if there is none."""
+        """Return a text of `basics`; "" if it is missing."""
         value = self.basics.get(name)
         return value.strip() if isinstance(value, str) else ""
 
@@ -170,14 +170,14 @@ class Reading:
 
     @cached_property
     def is_student(self) -> bool:
-        """Whether the person studies, or has just finished, and has not worked yet."""
+        """Whether the person is studying, or has just finished, and has not worked yet."""
         if words().students.search(f"{self.basic('label')}\n{self.basic('summary')}"):
             return True
         recent = (entry.end or self._expected_end(entry) for entry in self.filled("education"))
         return any(end is not None and end.last >= self.now.first - 12 for end in recent)
 
     def _expected_end(self, entry: Entry) -> Months | None:
-        """A course without an end goes on, if it has not begun too long ago."""
+        """Return the expected end of a course without one, unless it began too long ago."""
         return self.now if entry.start and entry.start.last >= self.now.first - 72 else None
 
 

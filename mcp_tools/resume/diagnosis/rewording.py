@@ -1,8 +1,8 @@
-"""Another wording of a draft: which of its texts may have one, and what speaks against it.
+"""Validation of alternative wordings of a draft.
 
-Only texts that tell something are reworded; the paths, actions and all other values of a draft stay
-as they are. A wording is sound when it states no fact that nobody has given, loses none that the
-draft states, is written in the language of the resume, and mends what the draft mends.
+Only texts with content are reworded; the paths, actions and all other values of a draft are kept. A
+wording is valid if it states no fact that was not given, loses none that the draft states, is
+written in the language of the resume, and repairs what the draft repairs.
 """
 
 import re
@@ -140,7 +140,7 @@ def _marked(before: str, after: str) -> bool:
 
 
 def _strange_figures(texts: Iterable[str], known: Known) -> list[str]:
-    """Figures that nobody has said, also those that are part of no claim, as in `1:9A`."""
+    """Return figures that were not given, including those outside of claims, as in `1:9A`."""
     written = {*_FIGURE.findall(known.text)}
     return [
         figure
@@ -159,7 +159,7 @@ def _unsaid_names(texts: Iterable[str], known: Known) -> Iterator[str]:
 
 
 def _new_defects(task: Task, mended: Resume, better: Resume, today: date) -> list[str]:
-    """What is wrong with the wording only; to be brief is no defect where nobody wanted more."""
+    """Return the defects of the wording only; brevity is a defect only if the task is about it."""
     new = _defects(better, today) - _defects(mended, today)
     return [
         f"{kind} in {section or 'resume'}"

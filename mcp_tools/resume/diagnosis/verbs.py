@@ -1,4 +1,4 @@
-"""The English verbs that lines begin with: in which tense one stands, and its past."""
+"""English verbs at the beginning of lines: their tense, and their past."""
 
 import re
 from collections.abc import Iterator, Mapping

@@ -1,4 +1,4 @@
-"""What is said of a defect, in Chinese and English: the sentences of `wording.yaml`, filled."""
+"""Descriptions of defects in Chinese and English: the sentences of `wording.yaml`, filled in."""
 
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -14,7 +14,7 @@ from .defects import Defect, Kind
 
 Sentence = Mapping[Language, str]
 _MOST_NAMED = 5
-"""What is more is not listed."""
+"""Maximum number of items listed."""
 
 
 class _Wording(BaseModel):

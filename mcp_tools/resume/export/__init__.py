@@ -56,10 +56,10 @@ def render(
     template: Template = "classic",
     language: Language | None = None,
 ) -> Rendered:
-    """Make a file of a resume. Blocks for 10 ms to a second: call it in a thread.
+    """Render a resume as a file. Blocks for 10 ms to a second: call it in a thread.
 
-    `template` is the look of HTML, DOCX and PDF. `language` is that of headings and dates; without
-    one it is the language in which most of the resume is written. The same resume gives the same
+    `template` is the design of HTML, DOCX and PDF. `language` is that of headings and dates; by
+    default the language in which most of the resume is written. The same resume gives the same
     bytes on the same machine.
 
     Raises:

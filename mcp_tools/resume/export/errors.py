@@ -1,4 +1,4 @@
-"""What can keep a resume from becoming a file.
+"""Errors that prevent the export of a resume.
 
 ResumeError
 └── ExportError

@@ -1,13 +1,14 @@
 """The fonts of a PDF, chosen in the same order on every machine.
 
 Typst brings Libertinus Serif, which has no Chinese. `oda[resume]` brings Noto Sans SC, and KR for
-its proportional quotes: the package `justmytype-intl-cjk` (30 MB, SIL Open Font License) holds
-nothing but fonts, and only its files are used. A bare machine shows Chinese, Japanese and Korean.
+its proportional quotes: the package `justmytype-intl-cjk` (30 MB, SIL Open Font License) contains
+only fonts, and only its files are used. Chinese, Japanese and Korean thus work without installed
+fonts.
 
-The classic look prefers a Song typeface where one is installed (Debian: fonts-noto-cjk) or lies in
-a folder that the environment variable TYPST_FONT_PATHS names; else Noto Sans SC stands in. Emoji
+The classic look prefers a Song typeface if one is installed (Debian: fonts-noto-cjk) or is in a
+folder listed in the environment variable TYPST_FONT_PATHS; otherwise Noto Sans SC is used. Emoji
 need an installed font as well (Debian: fonts-noto-color-emoji). TYPST_IGNORE_SYSTEM_FONTS=true
-leaves installed fonts out, so that a PDF looks the same on all machines; both names are Typst's.
+excludes installed fonts, so that a PDF looks the same on all machines; both variables are Typst's.
 """
 
 import os
@@ -53,7 +54,7 @@ _FONT_PACKAGE = "justmytype_intl_cjk"
 
 @dataclass(frozen=True)
 class FontChoice:
-    """The fonts that Typst may use, and the families to prefer; `cjk` is empty if there is none."""
+    """The fonts that Typst may use, and the preferred families; `cjk` is empty if there is none."""
 
     fonts: "Fonts"
     latin: str

@@ -14,7 +14,7 @@ _NOT_ESCAPED = "%/:=&?~#+!$,;@[]"
 
 @dataclass(frozen=True)
 class Link:
-    """Text to show, and the address behind it; `url` is empty where there is none that is safe."""
+    """Displayed text with its address; `url` is empty if there is no safe one."""
 
     text: str
     url: str = ""
@@ -34,7 +34,7 @@ def web_link(text: str) -> Link:
 
 
 def mail_link(text: str) -> Link:
-    """Make a link of an e-mail address; text that is none stays text."""
+    """Return a link to an e-mail address; a text that is not one stays text."""
     url = f"mailto:{quote(text, safe='@+')}"
     return Link(text, url if _MAIL.fullmatch(text) and len(url) <= _LONGEST else "")
 

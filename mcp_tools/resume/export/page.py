@@ -1,7 +1,7 @@
-"""What a reader sees of a resume, ready to be set: every format but JSON is made from a `Page`.
+"""The visible content of a resume, ready for layout: all formats but JSON are made from a `Page`.
 
-All texts are single lines without control characters; what is empty has nothing to show. Fields
-that JSON Resume does not have, and pictures, are not shown.
+All texts are single lines without control characters; empty values are not shown. Fields that JSON
+Resume does not define, and pictures, are not shown.
 """
 
 from collections.abc import Iterator, Mapping

@@ -27,7 +27,7 @@ _STYLES_KEPT = frozenset(
     }
 )
 _UNDATED = datetime(2000, 1, 1)  # noqa: DTZ001 - the format has no time zone
-"""Stands for the time of creation, so that equal resumes are equal files."""
+"""Fixed creation time, so that equal resumes give equal files."""
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,10 @@ def unsaid_by(changes: Iterable[Operation], known: Known) -> list[str]:
 
 
 def _place(pointer: str) -> tuple[str, str | None]:
-    """What holds the value at a JSON pointer and the name of its field; none for whole entries."""
+    """Return the parent of the value at a JSON pointer and its field name.
+
+    None for whole entries.
+    """
     steps = [step for step in pointer.split("/") if step]
     names = [step for step in steps if not step.isdigit()]
     if len(names) < 2:

@@ -44,7 +44,7 @@ _URL = re.compile(
 _PHONE = re.compile(r"(?<![\w.])\+?\(?\d[\d\s().-]{6,24}\d(?!\w)")
 _LEAST_PHONE_DIGITS = 7
 _LONGEST_TEXT = 20_000
-"""What is behind is not judged."""
+"""Maximum length of text that is checked."""
 _LONGEST_COUNTRY_CODE = 4
 _YEARS_BEHIND = ("年", "year", "yr", "+年", "多年")
 
@@ -139,7 +139,7 @@ def _is_known_number(claim: Claim, known: Known) -> bool:
 
 
 def _is_known_link(text: str, known: Known) -> bool:
-    """Whether a link is known, or is made of a known site and a known name."""
+    """Return whether a link is known, or consists of a known site and a known name."""
     link = plain(text)
     link = re.sub(r"^(?:https?://)?(?:www\.)?", "", link).rstrip("/.,;")
     if link in known.text:
@@ -156,7 +156,7 @@ def _is_phone(text: str) -> bool:
 
 
 def _is_known_phone(text: str, known: Known) -> bool:
-    """Whether the digits are known, with or without a country code."""
+    """Return whether the digits are known, with or without a country code."""
     digits = re.sub(r"\D", "", text)
     if len(digits) < _LEAST_PHONE_DIGITS:
         return digits in known.digits

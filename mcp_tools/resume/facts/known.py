@@ -1,4 +1,4 @@
-"""What is known: the words of the person and the texts of the resume, read once."""
+"""The known facts: the person's words and the resume's texts, parsed once."""
 
 import re
 from collections.abc import Iterable
@@ -20,7 +20,7 @@ class Known:
     text: str
     """All of it, in plain letters."""
     digits: str
-    """Its runs of digits, without what stands between the digits of a phone."""
+    """Its runs of digits, without separators within phone numbers."""
     numbers: frozenset[float]
     times: Times
     today: date

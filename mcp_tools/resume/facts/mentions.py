@@ -1,8 +1,8 @@
-"""Names in the middle of a text, judged strictly: where a refusal costs little.
+"""Strict detection of names in running text, for cases in which a refusal costs little.
 
-A name is what is written like one: a word with a capital letter or a figure in it that does not
-begin a sentence, a Chinese word for an organization, or a name of `names.yaml` wherever it stands.
-Wrongly refused is a capital that is used for weight only.
+A name is anything written like one: a word with a capital letter or a figure in it that does not
+begin a sentence, a Chinese word for an organization, or a name of `names.yaml` anywhere. A capital
+that is used only for emphasis is a false positive.
 """
 
 import re
@@ -32,7 +32,7 @@ def unsaid_names(text: str, known: Known) -> list[str]:
 
 
 def _names(text: str) -> Iterator[str]:
-    """The Latin words that are written like names; figures alone are none."""
+    """Yield the Latin words that are written like names; figures alone are not."""
     for match in _WORD.finditer(text):
         word = match[0].rstrip(".")
         begins = _BEGINS.search(text, 0, match.start()) is not None

@@ -1,4 +1,4 @@
-"""Whether the name of a company, a school or a person stands in a text, in whatever form."""
+"""Search for the name of a company, a school or a person in a text, in any form."""
 
 import re
 from functools import cache, lru_cache
@@ -34,7 +34,7 @@ def plain(text: str) -> str:
 
 
 def is_named(name: str, said: str) -> bool:
-    """Whether a name, or a shorter or longer form of it, stands in a plain text."""
+    """Return whether a name, or a shorter or longer form of it, occurs in a plain text."""
     name = plain(name)
     if not _squeezed(name):
         return True
@@ -70,7 +70,7 @@ def _initials(name: str) -> str:
 
 
 def _is_abbreviated(core: str, said: str) -> bool:
-    """Whether a short form of a Chinese name is said, such as 北大 for 北京大学."""
+    """Return whether a short form of a Chinese name occurs, such as 北大 for 北京大学."""
     own = _PLACE.sub("", core)
     if len(own) > 1 and own[:2] in said:
         return True
@@ -84,7 +84,7 @@ def _is_abbreviated(core: str, said: str) -> bool:
 
 
 def _within(short: str, name: str) -> bool:
-    """Whether the signs of a short form stand in a name in this order."""
+    """Return whether the characters of a short form occur in a name in this order."""
     signs = iter(name)
     return all(sign in signs for sign in short)
 

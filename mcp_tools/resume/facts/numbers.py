@@ -88,7 +88,7 @@ _CLAIMED_WORDS = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A number in a text: how it stands there, and the values any of which would say the same."""
+    """A number in a text: its text, and the values to which it is equivalent."""
 
     text: str
     values: frozenset[float]
@@ -159,7 +159,7 @@ def _han_claims(text: str) -> Iterator[Claim]:
 
 
 def _han_values(text: str) -> set[float]:
-    """What a run of Chinese numerals may mean: a number, digit by digit, or several digits."""
+    """Return the possible values of Chinese numerals, read as a number or digit by digit."""
     values = {float(_han_number(text))}
     if all(sign in _HAN_DIGITS for sign in text):
         digits = [_HAN_DIGITS[sign] for sign in text]

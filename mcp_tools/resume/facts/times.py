@@ -49,7 +49,7 @@ _DURATION = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """What is known of times; with `any_month`, as after "in summer", months are not judged."""
+    """The known times; with `any_month`, as after "in summer", months are not checked."""
 
     years: frozenset[int]
     months: frozenset[int]
@@ -73,7 +73,7 @@ def times_in(texts: Iterable[str], *, today: date) -> Times:
 
 
 def is_known_time(iso: str, times: Times) -> bool:
-    """Whether a partial ISO date says only what is known."""
+    """Return whether a partial ISO date contains only known parts."""
     year, *rest = (int(part) for part in iso.split("-"))
     if year not in times.years:
         return False
@@ -121,7 +121,7 @@ def _add_relative(text: str, today: date, years: set[int], months: set[int]) -> 
 
 
 def _durations(text: str) -> tuple[set[int], bool]:
-    """Whole years that something took, and whether months were told, which may end anywhere."""
+    """Return durations in whole years, and whether months were given, which allow any end."""
     spans: set[int] = set()
     months_told = False
     for match in _DURATION.finditer(text):

@@ -1,17 +1,19 @@
 """Import of a resume from a file: PDF, DOCX, text, Markdown or JSON.
 
-The bytes say what kind of file it is. PDF and DOCX are read in a process of their own with limits;
-text is understood by rules, nothing is invented and what cannot be placed is named.
+The type of a file is detected from its bytes. PDF and DOCX are read in an isolated process with
+limits. Rules interpret the text: nothing is invented, and text that cannot be assigned to a field
+is reported.
 """
 
 import asyncio
 from dataclasses import dataclass
 
+from mcp_tools.apart import ReadApart, read_apart
 from mcp_tools.resume.document import Resume
 from mcp_tools.resume.errors import FileTooLargeError, NothingFoundError
 from mcp_tools.resume.naming import load_resume
 
-from .apart import read_apart
+from .apart import read_lines
 from .archive import check_docx
 from .json_file import json_resume
 from .lines import MAX_CHARACTERS, MAX_LINES, Line
@@ -34,9 +36,15 @@ class Imported:
 
 
 async def import_resume(
-    content: bytes, *, filename: str | None = None, max_bytes: int = MAX_BYTES
+    content: bytes,
+    *,
+    filename: str | None = None,
+    max_bytes: int = MAX_BYTES,
+    read: ReadApart = read_apart,
 ) -> Imported:
-    """Make a resume of a file's bytes.
+    """Import a resume from the bytes of a file.
+
+    `read` runs the program that reads PDF and DOCX in isolation.
 
     Raises:
         ImportedFileError: the file is too large, of another type, broken, encrypted, unsafe, or
@@ -56,7 +64,7 @@ async def import_resume(
         return await asyncio.to_thread(_from_text, text, kind)
     if kind == "docx":
         await asyncio.to_thread(check_docx, content)
-    return await asyncio.to_thread(_from_lines, await read_apart(content, kind), kind)
+    return await asyncio.to_thread(_from_lines, await read_lines(content, kind, read), kind)
 
 
 def _from_text(text: str, kind: Format) -> Imported:

@@ -1,13 +1,11 @@
-"""Reading a stranger's binary file in a process of its own, which ends whatever happens."""
+"""Isolated reading of untrusted binary files; this module never parses them itself."""
 
 import asyncio
 import json
-import os
-import sys
-from contextlib import suppress
-from pathlib import Path
+from functools import cache
 from weakref import WeakKeyDictionary
 
+from mcp_tools.apart import ReadApart, UnconfinedError, read_apart, sources_of
 from mcp_tools.resume.errors import (
     BrokenFileError,
     EncryptedFileError,
@@ -15,109 +13,71 @@ from mcp_tools.resume.errors import (
     ImportedFileError,
     NothingFoundError,
     ReaderMissingError,
+    ReaderUnconfinedError,
 )
 
 from .lines import MAX_CHARACTERS, Line
+from .vocabulary import headings
 
-WALL_SECONDS = 30.0
 MOST_AT_ONCE = 4
-"""Processes of one event loop; each may use as much memory as `reader` allows."""
-MAX_OUTPUT = 16 * MAX_CHARACTERS
+"""Maximum number of files read at once per event loop; further ones wait."""
+
+_WALL_S = 30.0
+_CPU_S = 20
+_MEMORY_BYTES = 512 * 1024 * 1024
+_MOST_PRINTED = 16 * MAX_CHARACTERS
+_MAIN = "import sys; from importing.reader import main; main(*sys.argv[1:])"
+_MODULES = ("columns", "headings", "lines", "pdf", "read_error", "reader", "word")
 
 _turnstiles: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
-_ROOT = Path(__file__).resolve().parents[3]
-_KEPT = ("PATH", "SYSTEMROOT", "LANG", "LC_ALL", "TMPDIR", "VIRTUAL_ENV")
 
 
-async def read_apart(content: bytes, kind: str, *, seconds: float = WALL_SECONDS) -> list[Line]:
-    """Return the lines of a PDF or DOCX, read by `reader` with limits on memory and time.
-
-    A few files are read at once, the others wait. The process is killed and reaped when it takes
-    too long, says too much, or the caller is cancelled. It inherits no secrets: nothing of the
-    environment but where programs are.
+async def read_lines(
+    content: bytes, kind: str, read: ReadApart = read_apart, *, seconds: float = _WALL_S
+) -> list[Line]:
+    """Return the lines of a PDF or DOCX, read by `reader` in an isolated process.
 
     Raises:
-        ImportedFileError: what is wrong with the file.
+        ImportedFileError: the file is faulty, or cannot be read safely on this system.
     """
-    async with _turnstile():
-        return _lines(await _answer(content, kind, seconds), kind)
+    modules, words = await asyncio.to_thread(_program)
+    async with _turnstiles.setdefault(asyncio.get_running_loop(), asyncio.Semaphore(MOST_AT_ONCE)):
+        try:
+            answer = await read(
+                content,
+                _MAIN,
+                modules=modules,
+                arguments=(kind, words),
+                wall_s=seconds,
+                cpu_s=_CPU_S,
+                memory_bytes=_MEMORY_BYTES,
+                output_bytes=_MOST_PRINTED,
+            )
+        except TimeoutError:
+            raise _too_complex(kind) from None
+        except UnconfinedError as error:
+            raise ReaderUnconfinedError(format=kind.upper()) from error
+    return _lines(answer, kind)
 
 
-def _turnstile() -> asyncio.Semaphore:
-    return _turnstiles.setdefault(asyncio.get_running_loop(), asyncio.Semaphore(MOST_AT_ONCE))
+@cache
+def _program() -> tuple[dict[str, str], str]:
+    """Return the sources of the reader and, as JSON, the headings that it recognizes."""
+    known = headings()
+    words = {"sections": dict(known.sections), "modifiers": sorted(known.modifiers)}
+    return sources_of(__package__, *_MODULES), json.dumps(words)
 
 
-async def _answer(content: bytes, kind: str, seconds: float) -> bytes:
-    process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-m",
-        f"{__package__}.reader",
-        kind,
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.DEVNULL,
-        cwd=_ROOT,
-        env=_environment(),
-    )
-    try:
-        async with asyncio.timeout(seconds):
-            answer = await _converse(process, content)
-            await process.wait()
-            return answer
-    except TimeoutError:
-        raise _too_complex(kind) from None
-    finally:
-        await _end(process)
-
-
-async def _converse(process: asyncio.subprocess.Process, content: bytes) -> bytes:
-    """Hand over the file and return the answer; an answer that is too long is cut."""
-    assert process.stdin is not None and process.stdout is not None
-    feeding = asyncio.create_task(_feed(process.stdin, content))
-    try:
-        answer = b""
-        while len(answer) <= MAX_OUTPUT and (chunk := await process.stdout.read(65536)):
-            answer += chunk
-        if len(answer) > MAX_OUTPUT:
-            process.kill()
-        return answer
-    finally:
-        feeding.cancel()
-        await asyncio.gather(feeding, return_exceptions=True)
-
-
-async def _feed(stdin: asyncio.StreamWriter, content: bytes) -> None:
-    try:
-        stdin.write(content)
-        await stdin.drain()
-    except (BrokenPipeError, ConnectionResetError):
-        return
-    finally:
-        stdin.close()
-
-
-async def _end(process: asyncio.subprocess.Process) -> None:
-    if process.returncode is None:
-        with suppress(ProcessLookupError):
-            process.kill()
-        await asyncio.shield(process.wait())
-
-
-def _environment() -> dict[str, str]:
-    kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
-    return {**kept, "PYTHONPATH": os.pathsep.join(sys.path), "PYTHONDONTWRITEBYTECODE": "1"}
-
-
-def _lines(answer: bytes, kind: str) -> list[Line]:
-    if len(answer) > MAX_OUTPUT:
+def _lines(answer: str, kind: str) -> list[Line]:
+    if len(answer) >= _MOST_PRINTED:
         raise _error("too_much", kind)
     try:
-        said = json.loads(answer)
+        found = json.loads(answer)
     except ValueError:
         raise _too_complex(kind) from None
-    if "error" in said:
-        raise _error(said["error"], kind)
-    return [Line(*fields) for fields in said["lines"]]
+    if "error" in found:
+        raise _error(found["error"], kind)
+    return [Line(*fields) for fields in found["lines"]]
 
 
 def _error(code: str, kind: str) -> ImportedFileError:

@@ -1,4 +1,4 @@
-"""What can be told about a DOCX without unpacking it: whether it is one, and whether it is safe."""
+"""Checks of a DOCX without unpacking it: whether it is one, and whether it is safe."""
 
 import io
 import re

@@ -1,4 +1,4 @@
-"""Who the person is: the lines at the top of a resume, and how to reach them."""
+"""Personal data: the lines at the top of a resume, and contact data."""
 
 import re
 from collections.abc import Sequence

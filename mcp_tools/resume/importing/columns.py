@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from statistics import median
 from typing import NamedTuple
 
-from .sections import heading_section
+from .headings import Headings
 
 _STEP = 3.0
 _NARROWEST_GUTTER = 6.0
@@ -13,7 +13,7 @@ _LEAST_SHARE = 0.5
 
 
 class Word(NamedTuple):
-    """A word and where it stands, in points from the upper left corner."""
+    """A word and its position, in points from the upper left corner."""
 
     text: str
     x0: float
@@ -34,7 +34,7 @@ class _Gutter(NamedTuple):
     header: int
 
 
-def columns(pages: Sequence[Sequence[Word]]) -> list[Rows]:
+def columns(pages: Sequence[Sequence[Word]], headings: Headings) -> list[Rows]:
     """Return the columns in reading order, each as rows of words from top to bottom.
 
     A page is in two columns when an empty strip divides most of it and there are headings on both
@@ -46,7 +46,7 @@ def columns(pages: Sequence[Sequence[Word]]) -> list[Rows]:
     gutter: _Gutter | None = None
     for page in pages:
         rows = _rows(page)
-        gutter = _gutter(rows) or (_kept(gutter, rows) if gutter else None)
+        gutter = _gutter(rows, headings) or (_kept(gutter, rows) if gutter else None)
         if gutter is None:
             full.append(rows)
             continue
@@ -79,14 +79,14 @@ def _holds(row: Sequence[Word], word: Word, middle: float) -> bool:
     return within and own
 
 
-def _gutter(rows: Rows) -> _Gutter | None:
+def _gutter(rows: Rows, headings: Headings) -> _Gutter | None:
     if not rows:
         return None
     width = max(word.x1 for row in rows for word in row)
     found: list[tuple[int, _Gutter]] = []
     for step in range(int(width * 0.2 / _STEP), int(width * 0.8 / _STEP)):
         gutter = _below_header(rows, step * _STEP)
-        if gutter and _is_set_in_columns(rows, gutter):
+        if gutter and _is_set_in_columns(rows, gutter, headings):
             found.append((-gutter.header, gutter))
     best = max((header for header, _ in found), default=0)
     same = [gutter for header, gutter in found if header == best]
@@ -107,19 +107,19 @@ def _crosses(row: Sequence[Word], x: float) -> bool:
     return any(word.x0 < x + half and word.x1 > x - half for word in row)
 
 
-def _is_set_in_columns(rows: Rows, gutter: _Gutter) -> bool:
+def _is_set_in_columns(rows: Rows, gutter: _Gutter, headings: Headings) -> bool:
     words = [word for row in rows[gutter.header :] for word in row]
     sides = (
         _rows([word for word in words if word.x1 <= gutter.x]),
         _rows([word for word in words if word.x1 > gutter.x]),
     )
     body = median(word.size for word in words)
-    return all(_has_heading(side, body) for side in sides)
+    return all(_has_heading(side, body, headings) for side in sides)
 
 
-def _has_heading(rows: Rows, body: float) -> bool:
+def _has_heading(rows: Rows, body: float, headings: Headings) -> bool:
     return any(
-        heading_section(" ".join(word.text for word in row))
+        headings.section_of(" ".join(word.text for word in row))
         for row in rows
         if row[0].bold or row[0].size > body * 1.08 or row[0].text.isupper()
     )

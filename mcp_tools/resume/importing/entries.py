@@ -37,7 +37,7 @@ class Group:
 
 
 def label_of(text: str, section: str) -> tuple[str, str] | None:
-    """Split "Role: lead" into the field that the label stands for and the value."""
+    """Split "Role: lead" into the field of the label and the value."""
     match = _LABEL.fullmatch(text)
     if match is None:
         return None
@@ -132,7 +132,7 @@ class _Grouper:
         return 0
 
     def _fresh(self) -> bool:
-        """Whether the last entry has only a head so far, and no time in it."""
+        """Return whether the last entry so far has only a head without a time."""
         return bool(self._groups) and not self._groups[-1].body and self._groups[-1].span is None
 
     def _opens_by_date(self, line: Line) -> bool:
@@ -186,7 +186,7 @@ class _Grouper:
         self._add_to_head(line, dated)
 
     def _inherits(self, line: Line, dated: Dated | None, taken: list[Line]) -> bool:
-        """Whether this is another role under the last entry's heading."""
+        """Return whether this is another role under the last entry's heading."""
         if not (self._groups and self._lead and dated and dated.rest) or taken:
             return False
         last = self._groups[-1]

@@ -1,4 +1,4 @@
-"""The head of an entry in pieces: who, what and where, told apart by how they look."""
+"""Splits the head of an entry into who, what and where, by their form."""
 
 import re
 from collections.abc import Sequence

@@ -101,7 +101,7 @@ def _single_skills(text: str) -> list[JsonObject]:
 
 
 def _is_sentence(text: str) -> bool:
-    """Whether text says more than a list of names with a level."""
+    """Return whether a text is more than a list of names with a level."""
     parts = re.split(r"[，,；;。]", text.strip("。；;"))
     rest = [_leading_level(part.strip())[1] for part in parts]
     return any(
@@ -166,7 +166,7 @@ def languages(lines: Sequence[Line]) -> list[JsonObject]:
 
 
 def _has_more(text: str) -> bool:
-    """Whether a line names several languages, each with its own colon."""
+    """Return whether a line names several languages, each with its own colon."""
     return len(re.findall(r"[:：]", text)) > 1
 
 
@@ -224,7 +224,7 @@ def interests(lines: Sequence[Line]) -> list[JsonObject]:
 
 
 def awards(lines: Sequence[Line]) -> list[JsonObject]:
-    """Return prizes: a line each, what stands below one is its summary."""
+    """Return prizes: one per line, the lines below it are its summary."""
     return _titled(lines, "awards", ("title", "awarder", "date", "summary"))
 
 
@@ -234,7 +234,7 @@ def certificates(lines: Sequence[Line]) -> list[JsonObject]:
 
 
 def publications(lines: Sequence[Line]) -> list[JsonObject]:
-    """Return articles and books: a line each, what stands below one is its summary."""
+    """Return articles and books: one per line, the lines below it are its summary."""
     return _titled(lines, "publications", ("name", "publisher", "releaseDate", "summary"))
 
 

@@ -1,4 +1,4 @@
-"""A PDF as lines: words in rows, columns told apart, broken lines joined; no picture is opened."""
+"""Lines of a PDF: words in rows, separated columns, joined broken lines; no picture is opened."""
 
 import io
 import re
@@ -13,6 +13,7 @@ from pdfminer.pdfexceptions import PDFException
 from pdfplumber.utils.exceptions import PdfminerException
 
 from .columns import Word, columns
+from .headings import Headings
 from .lines import Line, clean, is_cjk, joined, take_bullet
 from .read_error import ReadError
 
@@ -46,11 +47,11 @@ class _Row:
 
     @property
     def text_x0(self) -> float:
-        """Where the text begins behind a bullet."""
+        """Left edge of the text after a bullet."""
         return self.words[1].x0 if self.bulleted.bullet and len(self.words) > 1 else self.x0
 
 
-def pdf_lines(content: bytes) -> list[Line]:
+def pdf_lines(content: bytes, headings: Headings) -> list[Line]:
     """Return the lines of a PDF with text in it.
 
     Raises:
@@ -68,7 +69,7 @@ def pdf_lines(content: bytes) -> list[Line]:
         raise _read_error(error) from None
     if not any(words):
         raise ReadError("empty")
-    return _lines([[_Row(row) for row in column] for column in columns(words)])
+    return _lines([[_Row(row) for row in column] for column in columns(words, headings)])
 
 
 def _read_error(error: object) -> ReadError:
@@ -159,7 +160,7 @@ def _space(before: Word, word: Word) -> float:
 
 
 def _changes_hand(words: Sequence[Word], before: Word, word: Word) -> bool:
-    """Whether a name set in bold ends here: "**Languages** Go, Python"."""
+    """Return whether a name in bold ends here: "**Languages** Go, Python"."""
     if not words[0].bold or before.text.endswith((":", "：", ",", "，", "、")):
         return False
     changed = before.bold != word.bold or abs(before.size - word.size) > 0.4
@@ -210,7 +211,7 @@ def _usual_leading(rows: Sequence[_Row]) -> float:
 
 
 def _continues(before: _Row, row: _Row, right: float) -> bool:
-    """Whether a row is the rest of a line that did not fit: its first word had no room there."""
+    """Return whether a row continues a line that did not fit: its first word had no room there."""
     if row.bulleted.bullet or abs(row.size - before.size) > 0.3 or row.bold != before.bold:
         return False
     if "\t" in row.text or ("\t" in before.text and not before.bulleted.bullet):

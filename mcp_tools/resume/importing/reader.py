@@ -1,25 +1,25 @@
-"""The process that reads a binary file: `python -m mcp_tools.resume.importing.reader pdf|docx`.
+"""The program that reads a PDF or DOCX in isolation, see `mcp_tools.apart`.
 
-The file comes on stdin; one JSON object goes to stdout: `{"error": code}` or
-`{"lines": [[text, bullet, style, gap], …]}`. It reads files of strangers, so it takes every right
-from itself that it can before it reads the first byte.
+It prints one JSON object: `{"error": code}` or `{"lines": [[text, bullet, style, gap], …]}`.
 """
 
 import json
 import sys
+from pathlib import Path
 
+from .headings import Headings
 from .lines import MAX_CHARACTERS, MAX_LINES, Line
 from .read_error import ReadError
 
-MEMORY = 512 * 1024 * 1024
-CPU_SECONDS = 20
 
+def main(path: str, kind: str, headings: str) -> None:
+    """Read the file at `path`, or standard input for `-`, as `kind` and print its lines.
 
-def main(kind: str) -> None:
-    """Read stdin as `kind` and write the lines to stdout."""
-    limit_resources()
+    `headings` holds the fields of `Headings` as JSON.
+    """
     try:
-        answer: dict[str, object] = {"lines": read(kind, sys.stdin.buffer.read())}
+        content = sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
+        answer: dict[str, object] = {"lines": read(kind, content, Headings(**json.loads(headings)))}
     except ImportError:
         answer = {"error": "missing"}
     except MemoryError:
@@ -31,7 +31,7 @@ def main(kind: str) -> None:
     sys.stdout.write(json.dumps(answer))
 
 
-def read(kind: str, content: bytes) -> list[Line]:
+def read(kind: str, content: bytes, headings: Headings) -> list[Line]:
     """Return the lines of a file.
 
     Raises:
@@ -40,7 +40,7 @@ def read(kind: str, content: bytes) -> list[Line]:
     if kind == "pdf":
         from .pdf import pdf_lines
 
-        lines = pdf_lines(content)
+        lines = pdf_lines(content, headings)
     else:
         from .word import docx_lines
 
@@ -50,26 +50,3 @@ def read(kind: str, content: bytes) -> list[Line]:
     if not lines:
         raise ReadError("empty")
     return lines
-
-
-def limit_resources() -> None:
-    """Limit memory, time and files of this process, where the system can."""
-    try:
-        import resource
-    except ImportError:
-        return
-    limits = (
-        (resource.RLIMIT_AS, MEMORY),
-        (resource.RLIMIT_CPU, CPU_SECONDS),
-        (resource.RLIMIT_CORE, 0),
-        (resource.RLIMIT_FSIZE, 0),
-    )
-    for limit, value in limits:
-        try:
-            resource.setrlimit(limit, (value, value))
-        except (ValueError, OSError):
-            continue
-
-
-if __name__ == "__main__":
-    main(sys.argv[1])

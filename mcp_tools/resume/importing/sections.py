@@ -1,26 +1,18 @@
-"""The lines of a resume in blocks: what stands under which heading."""
+"""Divides the lines of a resume into blocks by their headings."""
 
 import re
 from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from .headings import DECORATION
 from .lines import Line, display_width
 from .spans import find_span
-from .vocabulary import heading_sections, vocabulary
+from .vocabulary import headings, vocabulary
 
-_NUMBERING = re.compile(
-    r"^(?:[一二三四五六七八九十]{1,2}[、.．]|第[一二三四五六七八九十][、部分]+|\d{1,2}[.、．)]|[IVX]{1,4}\.)\s*"
-)
-_DECORATION = " \t:：|｜·•-–—_=*~#【】[]《》<>「」■◆●▌►▶※/\\"
-_ASIDE = re.compile(r"\s*[(（][^()（）]*[)）]")
-_LATIN = re.compile(r"[a-z][a-z &/'-]*")
-_CHINESE = re.compile(r"[\u4e00-\u9fff]+")
-_PARTS = re.compile(r"\s*(?:[/&、，,+|]|\band\b|与|及|和)\s*")
 _INLINE = re.compile(r"([^:：\t]{2,40}?)\s*[:：\t]\s*(\S.*)")
 _INLINE_SECTIONS = ("skills", "languages", "certificates", "awards", "interests", "summary")
 _PROSE_SECTIONS = ("work", "projects", "volunteer", "skills")
-_WIDEST_HEADING = 44
 
 
 class Block(NamedTuple):
@@ -33,40 +25,16 @@ class Block(NamedTuple):
 
 def heading_section(text: str) -> str | None:
     """Return the section that a text is the heading of, or `None` if it is no heading."""
-    if not text or display_width(text) > _WIDEST_HEADING:
-        return None
-    bare = _ASIDE.sub("", _NUMBERING.sub("", text.strip())).strip(_DECORATION).lower()
-    if found := _known(bare):
-        return found
-    chinese, latin = "".join(_CHINESE.findall(bare)), _LATIN.search(bare)
-    if chinese and latin and _known(chinese) and _known(latin[0].strip(_DECORATION)):
-        return _known(chinese)
-    sections = [_known(part) for part in _PARTS.split(bare) if part]
-    parts_left = [part for part in sections if part]
-    return parts_left[0] if len(sections) > 1 and len(parts_left) == len(sections) else None
-
-
-def _known(text: str) -> str | None:
-    text = re.sub(r"(?<=[\u4e00-\u9fff])\s+(?=[\u4e00-\u9fff])", "", text).strip(_DECORATION)
-    if re.fullmatch(r"(?:\w ){3,}\w", text):
-        text = text.replace(" ", "")
-    known = heading_sections()
-    if text in known:
-        return known[text]
-    for modifier in vocabulary().heading_modifiers:
-        for rest in (text.removeprefix(modifier), text.removesuffix(modifier)):
-            if rest != text and rest.strip() in known:
-                return known[rest.strip()]
-    return None
+    return headings().section_of(text)
 
 
 def is_title(text: str) -> bool:
     """Tell whether a text only says that this is a resume."""
-    return re.sub(r"\s+", " ", text.strip(_DECORATION).lower()) in vocabulary().titles
+    return re.sub(r"\s+", " ", text.strip(DECORATION).lower()) in vocabulary().titles
 
 
 def split(lines: Sequence[Line]) -> list[Block]:
-    """Return the blocks in order; the first one, `basics`, is what stands before a heading."""
+    """Return the blocks in order; the first one, `basics`, holds the lines before any heading."""
     headings = _Headings(lines)
     blocks = [Block("basics", "", [])]
     for line in lines:
@@ -90,7 +58,7 @@ class _Headings:
         self._name = _name_style(lines)
 
     def read(self, line: Line, current: str) -> tuple[str | None, str, Line | None]:
-        """Return the section that begins here, its heading, and what else stands in the line."""
+        """Return the section that begins here, its heading, and the rest of the line."""
         if found := self._plain(line, current):
             return found, line.text, None
         if inline := self._inline(line, current):

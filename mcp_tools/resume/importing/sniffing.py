@@ -1,4 +1,4 @@
-"""What kind of file some bytes are, told from the bytes; a name only tells Markdown from text."""
+"""Detection of the file type from bytes; the name only distinguishes Markdown from text."""
 
 import re
 from pathlib import PurePath

@@ -36,7 +36,7 @@ _EDGES = " \t,，;；|·•:：/–—-"
 
 @dataclass(frozen=True)
 class Span:
-    """A time; `end` is `None` and `open` true when it goes on. `alone`: one date, no range."""
+    """A time span; `end` is None and `open` true if it is ongoing. `alone`: one date, no range."""
 
     start: str | None
     end: str | None

@@ -86,7 +86,7 @@ def understand(lines: Sequence[Line]) -> Understood:
 
 
 def _left_over(block: Block) -> str:
-    """Return what stands under a heading that no resume has."""
+    """Return the lines under a heading that is not known in resumes."""
     if block.section not in ("", "other"):
         return ""
     return " / ".join(line.text for line in block.lines if not section_of_group(line.text, ""))
@@ -137,7 +137,7 @@ def _basics(blocks: Sequence[Block]) -> BasicsReader:
 
 
 def _name_employers(document: JsonObject) -> None:
-    """Where a project's text begins with the name of an employer, that is where it was done."""
+    """Set the employer of projects whose text begins with the employer's name."""
     jobs, projects = document.get("work"), document.get("projects")
     if not (isinstance(jobs, list) and isinstance(projects, list)):
         return

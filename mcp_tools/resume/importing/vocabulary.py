@@ -1,4 +1,4 @@
-"""The words by which resumes are understood, and the questions that are asked of them."""
+"""The words by which resumes are interpreted, and queries on them."""
 
 import re
 from collections.abc import Mapping
@@ -12,6 +12,8 @@ from pydantic import BaseModel, ConfigDict
 from mcp_tools.resume.document import SECTIONS
 from mcp_tools.resume.labels import section_label
 
+from .headings import Headings
+
 Kind = Literal["positions", "organizations", "departments", "schools", "degrees", "places"]
 
 
@@ -21,7 +23,7 @@ class _Words(BaseModel):
 
 
 class Vocabulary(BaseModel):
-    """What `vocabulary.yaml` holds; all words but codes are lower case."""
+    """The content of `vocabulary.yaml`; all words but codes are lower case."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -54,15 +56,15 @@ def vocabulary() -> Vocabulary:
 
 
 @cache
-def heading_sections() -> Mapping[str, str]:
-    """Map what a section is headed with to the section, or to `summary` or `label` of `basics`."""
+def headings() -> Headings:
+    """Return the words of headings; a section may also be `summary` or `label` of `basics`."""
     ours = {
         section_label(section, language): section
         for section in SECTIONS
         for language in ("zh", "en")
     }
     theirs = {word: section for section, words in vocabulary().headings.items() for word in words}
-    return ours | theirs
+    return Headings(ours | theirs, vocabulary().heading_modifiers)
 
 
 @cache

@@ -1,4 +1,4 @@
-"""What is found in a document to translate."""
+"""Translatable texts found in a document."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,7 +11,7 @@ class Found(TypedDict):
     id: str
     text: str
     context: str
-    """Where it stands, such as `heading` or `Sheet1!A1`."""
+    """Location, such as `heading` or `Sheet1!A1`."""
 
 
 class Document(Protocol):

@@ -10,7 +10,7 @@ from lxml import etree  # type: ignore[import-untyped]
 from .failure import UnreadableError
 
 WORD, EXCEL = "wordprocessingml.document.main+xml", "spreadsheetml.sheet.main+xml"
-"""What the content type of a file's main part has in it."""
+"""Parts of the content type of a file's main part."""
 DOCUMENT, WORKBOOK = "word/document.xml", "xl/workbook.xml"
 """The main parts."""
 MAX_MEMBERS = 5_000
@@ -59,7 +59,7 @@ class Package:
         ]
 
     def has(self, name: str) -> bool:
-        """Whether there is such a part."""
+        """Return whether a part exists."""
         return name in self._archive.NameToInfo
 
     def size(self, name: str) -> int:
@@ -116,7 +116,7 @@ def stem_of(part: str) -> str:
 
 
 def canonical(element: Any) -> str:
-    """An element as text, the same for equal ones; without what stands behind it."""
+    """Return an element as canonical text without its tail; equal elements give equal texts."""
     written: bytes = etree.tostring(element, method="c14n", with_tail=False)
     return written.decode()
 

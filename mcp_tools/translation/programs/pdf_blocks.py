@@ -59,7 +59,7 @@ class Block:
 
     @cached_property
     def is_readable(self) -> bool:
-        """Whether it is known what all of it says."""
+        """Whether all characters of the text are known."""
         return all(char.text for line in self.lines for char in line.characters)
 
     def marked(self) -> MarkedText:

@@ -71,7 +71,7 @@ def _is_gap(last: Character, character: Character) -> bool:
 
 
 def is_wide(text: str) -> bool:
-    """Whether it is Chinese, Japanese or Korean, which is written without blanks."""
+    """Return whether it is Chinese, Japanese or Korean, which is written without spaces."""
     return any("\u2e80" <= char <= "\ud7af" or "\uf900" <= char <= "\uffef" for char in text)
 
 
@@ -84,11 +84,11 @@ class Edges:
         self._horizontal = [(y, x0, x1) for x0, y0, x1, y1 in kept for y in {y0, y1}]
 
     def part_columns(self, left: float, right: float, y: float) -> bool:
-        """Whether one stands between two places in a line."""
+        """Return whether a rule separates two positions in a line."""
         return any(left - 1 <= x <= right + 1 and y0 <= y <= y1 for x, y0, y1 in self._vertical)
 
     def part_rows(self, above: Line, below: Line) -> bool:
-        """Whether one runs between two lines, and is no underlining."""
+        """Return whether a rule, other than an underline, runs between two lines."""
         top, bottom = above.baseline, below.baseline + 0.5 * below.size
         return any(
             bottom <= y <= top and x0 <= above.x0 - 1 and x1 >= above.x1 + 1

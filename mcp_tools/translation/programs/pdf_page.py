@@ -1,4 +1,4 @@
-"""What stands on a page of a PDF: characters, each with the operator that shows it, and shapes."""
+"""The content of a PDF page: shapes, and characters, each with the operator that shows it."""
 
 import re
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from pdfminer.pdfpage import PDFPage
 from .failure import UnreadableError
 
 MAX_CHARACTERS = 100_000
-"""Of a page."""
+"""Maximum number of characters of a page."""
 
 _INVISIBLE = (3, 7)
 """Rendering modes of text that is only there to be found."""

@@ -1,4 +1,4 @@
-"""Taking texts out of a page, so that nobody finds them under the new ones."""
+"""Removes texts from a page, so that they cannot be extracted from below the new ones."""
 
 from collections.abc import Mapping
 from typing import Any

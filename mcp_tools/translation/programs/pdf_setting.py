@@ -19,7 +19,7 @@ _NOT_FIRST = "，。、；：？！）》」』】”’,.;:?!)]}%"
 
 @dataclass(frozen=True)
 class Word:
-    """What is not broken: a word with the blanks behind it, or one Chinese sign."""
+    """An unbreakable unit: a word with the spaces after it, or one Chinese character."""
 
     pieces: tuple[tuple[str, Look], ...]
 
@@ -69,7 +69,7 @@ def draw(canvas: Any, setting: Setting, block: Block, room: Box, fonts: Fonts) -
 
 
 def find_room(block: Block, blocks: Sequence[Block], edges: Edges, page_width: float) -> Box:
-    """Where a paragraph may stand: its own place, and what is free beside and below it."""
+    """Return the area for a paragraph: its own, extended by free space beside and below it."""
     x0, y0, x1, y1 = block.box
     left, bottom, right, _ = edges.around(block.box)
     margin = min([other.box[0] for other in blocks], default=x0)

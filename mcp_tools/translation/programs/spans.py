@@ -1,8 +1,8 @@
 """A formatted text as plain text with markers, and back: `See <1>our site</1><2/>.`
 
-What most of the text looks like is not marked. `<1>…</1>` is text that looks different, a link for
-instance; `<2/>` stands for what is no text, such as a footnote's mark. Translators move markers
-along with the words that they belong to.
+The predominant formatting is not marked. `<1>…</1>` is text with different formatting, such as a
+link; `<2/>` represents an object, such as a footnote's mark. Translators move markers along with
+the words that they belong to.
 """
 
 import re
@@ -24,11 +24,11 @@ class Atom:
     style: Hashable
     """Pieces of equal style look alike."""
     source: Any
-    """Whatever is needed to write the piece again."""
+    """Data needed to write the piece back."""
 
 
 def has_words(text: str) -> bool:
-    """Whether there is anything to translate: a number or a dash is not."""
+    """Return whether there is anything to translate: a number or a dash is not."""
     return any(character.isalpha() for character in text)
 
 
@@ -135,7 +135,7 @@ def _escaped(match: re.Match[str]) -> str:
 
 
 def _core(atoms: Sequence[Atom]) -> tuple[int, int]:
-    """Where the words begin and end; objects around them need no markers."""
+    """Return the range of words; objects around it need no markers."""
     worded = [index for index, atom in enumerate(atoms) if atom.text and atom.text.strip()]
     return (worded[0], worded[-1] + 1) if worded else (0, 0)
 

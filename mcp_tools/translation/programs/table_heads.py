@@ -1,4 +1,4 @@
-"""The columns' names of Excel tables, which must be what stands in the cells of their first row."""
+"""Column names of Excel tables, which must equal the cells of their first row."""
 
 import re
 from collections.abc import Sequence

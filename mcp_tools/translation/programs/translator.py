@@ -20,7 +20,7 @@ _MAX_UNKNOWN = 20
 
 def main(*arguments: str) -> None:
     """Do what the arguments say."""
-    with contextlib.redirect_stdout(sys.stderr):  # what a library has to say is no answer
+    with contextlib.redirect_stdout(sys.stderr):  # output of libraries is not part of the answer
         answer = _answer(*arguments)
     line = json.dumps(answer, ensure_ascii=False)
     sys.stdout.buffer.write(b"\n" + line.encode("utf-8", "replace") + b"\n")

@@ -9,7 +9,7 @@ from .spans import Atom, MarkedText
 from .word_runs import inside, look_of, new_run, text_run
 
 _SHELLS = frozenset(f"{W}{name}" for name in ("hyperlink", "ins", "smartTag", "sdt", "fldSimple"))
-"""What may stand between a paragraph and its runs, and is kept around them."""
+"""Elements that may enclose runs of a paragraph, and are kept around them."""
 _STARTS = frozenset(
     f"{W}{name}" for name in ("bookmarkStart", "commentRangeStart", "permStart", "moveToRangeStart")
 )
@@ -104,7 +104,7 @@ class _Object:
     element: Any
     look: Any = None
     in_run: bool = False
-    """Whether it is a run's child, not the paragraph's."""
+    """Whether it is a child of a run instead of the paragraph."""
 
     def moved(self) -> Any:
         """The element for the new paragraph."""

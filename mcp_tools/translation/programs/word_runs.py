@@ -1,4 +1,4 @@
-"""Runs of a Word document and what is around them: written anew, and told by their looks."""
+"""Runs of a Word document and their enclosing elements: rewriting, and comparison of formatting."""
 
 from copy import deepcopy
 from typing import Any
@@ -36,7 +36,7 @@ def new_run(look: Any) -> Any:
 
 
 def inside(parent: Any, shell: Any) -> Any:
-    """An empty copy of a shell in a parent; returns where its content goes."""
+    """Append an empty copy of a shell to a parent; return the element for its content."""
     copy = etree.SubElement(parent, shell.tag, attrib=dict(shell.attrib))
     if shell.tag != f"{W}sdt":
         return copy
@@ -47,7 +47,7 @@ def inside(parent: Any, shell: Any) -> Any:
 
 
 def look_of(properties: Any) -> str:
-    """What a `w:rPr` says of the look, the same for equal looks."""
+    """Return the formatting in a `w:rPr` as a key; equal formatting gives equal keys."""
     if properties is None:
         return ""
     plain = deepcopy(properties)

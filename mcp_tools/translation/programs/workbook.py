@@ -106,7 +106,7 @@ class Workbook:
         ]
 
     def _cells(self) -> tuple[dict[int, str], list[tuple[str, str, Any, str]]]:
-        """Where each shared text is first used, and the texts that stand in cells themselves."""
+        """Return the first use of each shared text, and the texts stored in cells themselves."""
         first: dict[int, str] = {}
         inline = []
         for number, (name, part) in enumerate(self._sheets):

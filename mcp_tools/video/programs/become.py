@@ -1,9 +1,9 @@
 """Become ffprobe or ffmpeg for one file: `become TOOL SOURCE FOLDER ARGUMENT…`.
 
-The process is replaced, since a sandbox lets none be started. What the file is, is told from its
-first bytes: lists of other files are refused, and ffmpeg is told the format, so that it takes the
-file for nothing else, and no protocol but `file`. In the arguments, `@` is the input with all of
-this. What fails prints one JSON object, `{"error": code}`, and exits with 3.
+The process is replaced, since a sandbox does not allow starting one. The file's format is detected
+from its first bytes: playlists of other files are refused, and ffmpeg is given the format
+explicitly and allowed no protocol but `file`. In the arguments, `@` is replaced by the input with
+these options. On failure one JSON object, `{"error": code}`, is printed, and the exit code is 3.
 """
 
 import json

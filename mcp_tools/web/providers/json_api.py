@@ -27,12 +27,12 @@ async def ask(
     denied_statuses: Iterable[int] = (401, 403),
     quota_statuses: Iterable[int] = (429,),
 ) -> Mapping[str, Any]:
-    """The object that the API answers.
+    """Send a request and return the JSON object of the response.
 
-    `denied` tells the operator what to correct.
+    `denied` is the error message for the operator if access is denied.
 
     Raises:
-        SearchError: of the kind that the status or the failure stands for.
+        SearchError: the kind depends on the status or the failure.
     """
     try:
         response = await client.send(request, stream=True, follow_redirects=False)

@@ -1,4 +1,4 @@
-"""What every search engine gives."""
+"""The interface of search engines."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -33,10 +33,10 @@ class SearchProvider(Protocol):
         ...
 
     async def search(self, query: str, limit: int) -> Sequence[SearchResult]:
-        """What is found, best first.
+        """Return the results, best first.
 
         Raises:
-            SearchError: when the engine does not answer as it should.
+            SearchError: the engine fails or its answer is malformed.
         """
         ...
 

@@ -11,6 +11,7 @@ from google.adk.models.llm_response import LlmResponse
 
 from oda.agent.failure import classify
 from oda.agent.model.breaker import Breaker
+from oda.agent.model.gate import pass_gate
 from oda.agent.model.litellm_import import litellm_ready
 from oda.errors import IncompleteAnswerError
 
@@ -41,16 +42,18 @@ class Guarded(BaseLlm):
         if self.needs_litellm:
             await litellm_ready()
         llm_request.model = self.target.model
-        try:
-            async with aclosing(self.target.generate_content_async(llm_request, stream)) as out:
-                while (response := await self._next(out)) is not None:
-                    yield response
-        except Exception as error:
-            now = self.clock.now()
-            if classify(error, now=now).retryable:
-                self.breaker.failed(now)
-            raise
-        self.breaker.succeeded()
+        with await pass_gate(self.model, llm_request) as call:
+            try:
+                async with aclosing(self.target.generate_content_async(llm_request, stream)) as out:
+                    while (response := await self._next(out)) is not None:
+                        call.note(response)
+                        yield response
+            except Exception as error:
+                now = self.clock.now()
+                if classify(error, now=now).retryable:
+                    self.breaker.failed(now)
+                raise
+            self.breaker.succeeded()
 
     async def _next(self, responses: AsyncGenerator[LlmResponse, None]) -> LlmResponse | None:
         async with asyncio.timeout(self.timeout_s):

@@ -42,10 +42,15 @@ def _log_as_all_do() -> None:
 
 
 async def close_clients() -> None:
-    """Close the HTTP clients that LiteLLM keeps for this event loop.
+    """Close the HTTP clients that LiteLLM keeps, and make it forget them.
 
-    While it is being imported, in a thread that nobody waits for any more, there are none.
+    It would go on with the closed ones, up to some version (1.96 does). While it is being imported,
+    in a thread that nobody waits for any more, there are none.
     """
-    close = getattr(sys.modules.get("litellm"), "close_litellm_async_clients", None)
-    if close is not None:
-        await close()
+    litellm = sys.modules.get("litellm")
+    close = getattr(litellm, "close_litellm_async_clients", None)
+    if litellm is None or close is None:
+        return
+    await close()
+    litellm.in_memory_llm_clients_cache.flush_cache()
+    vars(litellm).pop("module_level_aclient", None)

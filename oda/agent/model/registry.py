@@ -6,8 +6,9 @@ from functools import cache
 from google.adk.models.base_llm import BaseLlm
 
 from oda.agent.model.breaker import Breaker
+from oda.agent.model.gate import pass_gate
 from oda.agent.model.guarded import Guarded
-from oda.agent.model.providers import build_model, is_gemini, missing_key, shares_access
+from oda.agent.model.providers import build_model, missing_key, shares_access, way_to
 from oda.agent.model.transcription import transcribe
 from oda.agent.model.unconfigured import Unconfigured
 from oda.clock import Clock, SystemClock
@@ -64,13 +65,16 @@ class Models:
 
         Raises:
             NotConfiguredError: no model is set for it.
+            DailyLimitError: the user's day is used up.
         """
-        if self.transcriber is None:
+        transcriber = self.transcriber
+        if transcriber is None:
             raise NotConfiguredError(
                 "No model is configured that understands speech.",
                 remedy="set ODA_TRANSCRIBE_MODEL, for example to openai/whisper-1, or send text",
             )
-        return await transcribe(self.transcriber, self._settings, audio, mime_type)
+        with await pass_gate(transcriber.model):
+            return await transcribe(transcriber, self._settings, audio, mime_type)
 
     @property
     def transcriber(self) -> ModelRecord | None:
@@ -87,7 +91,7 @@ class Models:
     @property
     def need_litellm(self) -> bool:
         """Whether a configured model is called through LiteLLM."""
-        return not all(is_gemini(record.model) for record in self.configured)
+        return any(way_to(record) == "litellm" for record in self.configured)
 
     def check_keys(self) -> None:
         """Refuse a configuration in which a model's key is missing. Imports LiteLLM.
@@ -96,11 +100,22 @@ class Models:
             ConfigurationError: naming the model and the variable.
         """
         for record in self.configured:
-            if name := missing_key(record, self._settings):
-                raise ConfigurationError(
-                    f"the model {record.model!r} needs a key",
-                    remedy=f"set ODA_MODEL_API_KEY or {name}",
-                )
+            if error := self._missing_key(record):
+                raise error
+
+    def missing_key(self, name: str) -> ConfigurationError | None:
+        """The error of a configured or raw name whose key is missing. May import LiteLLM."""
+        record = self.record(name)
+        return None if record is None else self._missing_key(record)
+
+    def _missing_key(self, record: ModelRecord) -> ConfigurationError | None:
+        variable = missing_key(record, self._settings)
+        if variable is None:
+            return None
+        ours = "ODA_MODEL_API_KEY or " if shares_access(record.model, self._settings) else ""
+        return ConfigurationError(
+            f"the model {record.model!r} needs a key", remedy=f"set {ours}{variable}"
+        )
 
     def _with_fallbacks(self, record: ModelRecord) -> BaseLlm:
         chain = [self._guarded(record), *map(self.resolve, record.fallbacks)]
@@ -114,15 +129,15 @@ class Models:
         breaker = Breaker(
             failures=self._settings.breaker.failures, pause_s=self._settings.breaker.pause_s
         )
-        native = is_gemini(record.model)
+        way = way_to(record)
         return Guarded(
             model=record.model,
             target=build_model(record, self._settings),
             breaker=breaker,
             clock=self._clock,
             timeout_s=record.timeout_s or self._settings.model_timeout_s,
-            needs_litellm=not native,
-            ends_with_reason=native,
+            needs_litellm=way == "litellm",
+            ends_with_reason=way == "gemini",
         )
 
 

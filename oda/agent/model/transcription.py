@@ -1,7 +1,11 @@
-"""Speech to text, by a model that LiteLLM reaches."""
+"""Speech to text, by OpenAI's API or by a model that LiteLLM reaches."""
+
+import asyncio
+from typing import Any
 
 from oda.agent.model.litellm_import import litellm_ready
-from oda.agent.model.providers import api_key, litellm_arguments
+from oda.agent.model.openai_compatible import OpenAICompatible
+from oda.agent.model.providers import api_key, build_model, litellm_arguments, litellm_name, way_to
 from oda.config.records import ModelRecord
 from oda.errors import NoContentError, UnavailableError
 from oda.settings import Settings
@@ -18,25 +22,33 @@ _ENDINGS = {
 
 
 async def transcribe(record: ModelRecord, settings: Settings, audio: bytes, mime_type: str) -> str:
-    """What is said in a recording.
+    """Return what is said in a recording.
 
     Raises:
         NoContentError: nothing is.
         UnavailableError: what answered is no model.
     """
+    kind = mime_type.partition(";")[0].strip().lower()
+    file = f"recording.{_ENDINGS.get(kind, 'wav')}", audio, kind
+    timeout_s = record.timeout_s or settings.model_timeout_s
+    model = build_model(record, settings) if way_to(record) == "openai" else None
+    if isinstance(model, OpenAICompatible):
+        async with asyncio.timeout(timeout_s):
+            text = await model.transcribe(*file)
+    else:
+        text = await _by_litellm(record, file, api_key(record, settings), timeout_s)
+    if not text.strip():
+        raise NoContentError("Nothing could be heard in the recording.")
+    return text.strip()
+
+
+async def _by_litellm(record: ModelRecord, file: Any, key: str | None, timeout_s: float) -> str:
     await litellm_ready()
     import litellm
 
-    timeout_s = record.timeout_s or settings.model_timeout_s
-    kind = mime_type.partition(";")[0].strip().lower()
-    answer = await litellm.atranscription(
-        model=record.model,
-        file=(f"recording.{_ENDINGS.get(kind, 'wav')}", audio, kind),
-        **litellm_arguments(record, api_key(record, settings), timeout_s),
-    )
-    text = str(answer.text or "").strip()
-    if text.startswith("<"):  # LiteLLM takes any body that is not JSON for what was said
+    arguments = litellm_arguments(record, key, timeout_s)
+    answer = await litellm.atranscription(model=litellm_name(record), file=file, **arguments)
+    text = str(answer.text or "")
+    if text.lstrip().startswith("<"):  # LiteLLM takes any body that is not JSON for what was said
         raise UnavailableError("The transcribing model's address answered with a web page.")
-    if not text:
-        raise NoContentError("Nothing could be heard in the recording.")
     return text

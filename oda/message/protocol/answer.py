@@ -36,7 +36,7 @@ class AnswerTexts:
 
     @property
     def streaming(self) -> bool:
-        """Whether something has been said that no complete answer has followed yet."""
+        """Whether text has been streamed that no complete answer has followed yet."""
         return bool(self._streamed)
 
     def add(self, parts: Iterable[Part]) -> None:
@@ -64,7 +64,10 @@ class AnswerTexts:
         return self._withdraw(streamed)
 
     def withdraw(self) -> list[str]:
-        """Take back what no complete answer has followed; the ids of those messages."""
+        """Withdraw the texts that no complete answer has followed.
+
+        Return the ids of their messages.
+        """
         streamed, self._streamed = self._streamed, []
         return self._withdraw(streamed)
 
@@ -73,7 +76,7 @@ class AnswerTexts:
 
     def _open(self, kind: _Kind) -> _Said:
         span_id = self._spans.start(kind, _TITLES[kind], inside=self._step, agent=self._agent)
-        return _Said(span_id, self._spans.new_message_id(), kind)
+        return _Said(span_id, self._spans.new_text_id(), kind)
 
     def _close(self, said: _Said, text: str) -> None:
         if self._spans.is_open(said.span_id):

@@ -1,4 +1,4 @@
-"""From what happens in a turn to the messages of the protocol. Reads only what it is fed."""
+"""Builds the messages of the protocol from the events of a turn. Reads only its input."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -22,7 +22,7 @@ _CREDENTIAL = f"{ASKS_A_PERSON}credential"
 
 
 class TurnRecord(Protocol):
-    """What is read of the record of a turn."""
+    """The fields of a turn's record that the builder reads."""
 
     @property
     def turn_id(self) -> str: ...
@@ -45,11 +45,12 @@ class TurnRecord(Protocol):
 
 
 class MessageBuilder:
-    """Makes the messages of one turn from its log, entry by entry.
+    """Builds the messages of one turn from its log, entry by entry.
 
-    Whoever feeds it the same entries gets the same messages with the same ids. Spans nest rightly,
-    and each that was started is ended once: the last of them by the final record, whatever the log
-    lacks. While a turn waits for a person its spans stay open, also when a stream ends there.
+    The same complete entries lead to the same spans, messages and ids, whatever previews come
+    between them. Spans nest correctly, and each is ended once, at the latest by the final record,
+    whatever the log lacks. While a turn waits for a person its spans stay open, also when a stream
+    ends there.
     """
 
     def __init__(self) -> None:
@@ -60,19 +61,22 @@ class MessageBuilder:
         self._questions: dict[str, str] = {}
         """Spans of the questions that are open, by their ids."""
         self._askers: dict[str, str] = {}
-        """Where a question was asked, by its id."""
+        """Span in which a question was asked, by the question's id."""
         self._attempts = 0
         self._end_told = False
-        """Whether it was told why the turn ends without an answer."""
+        """Whether the reason why the turn ends without an answer has been sent."""
         self._ended = False
 
     def feed(self, entry: Event | TurnRecord) -> list[Message]:
         """The messages that come of the next entry: an ADK event, or the turn as it is then."""
         if not self._ended:
+            self._spans.previewing = isinstance(entry, Event) and bool(entry.partial)
             if isinstance(entry, Event):
                 self._happen(entry)
             else:
                 self._become(entry)
+            if not self._spans.previewing:
+                self._spans.next_entry()
         return self._spans.take()
 
     # --- ADK events
@@ -209,7 +213,7 @@ def messages_of(entries: Iterable[Event | TurnRecord]) -> list[Message]:
 
 
 def _tells(event: Event) -> bool:
-    """Whether an event has something to show, or to end."""
+    """Return whether an event shows something, or ends something."""
     return bool(
         (event.content and event.content.parts)
         or event.actions.artifact_delta

@@ -1,5 +1,6 @@
-"""The spans that are open, and what is said in them."""
+"""The open spans, and the messages in them."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any
@@ -23,25 +24,39 @@ def cut_off(span: SpanStart) -> SpanOutcome:
 
 
 class OpenSpans:
-    """Writes messages that nest rightly: no span outlives the one in which it is.
+    """Writes messages whose spans nest correctly: no span outlives its parent.
 
-    Ids are counted, so the same writing gives the same ids. Times never go back.
+    An id consists of the number of complete entries so far, a kind, and a count of that kind since
+    then: it does not depend on whether a text was previewed, or in how many pieces. Times never
+    decrease.
     """
+
+    previewing: bool = False
+    """Whether the current messages come from a preview, which other readers may not have seen."""
 
     def __init__(self) -> None:
         self._open: dict[str, SpanStart] = {}
         self._written: list[Message] = []
-        self._spans = 0
-        self._messages = 0
+        self._entry = 1
+        self._counts: Counter[str] = Counter()
         self._now = datetime.fromtimestamp(0, UTC)
 
     def take(self) -> list[Message]:
-        """What has been written since the last time."""
+        """Return and clear the messages written since the last call."""
         written, self._written = self._written, []
         return written
 
+    def next_entry(self) -> None:
+        """Finish a complete entry: all of its messages have been written."""
+        self._entry += 1
+        self._counts.clear()
+
+    def _new_id(self, kind: str) -> str:
+        self._counts[kind] += 1
+        return f"{kind}_{self._entry}_{self._counts[kind]}"
+
     def at(self, time: datetime) -> None:
-        """What is written from now on is of this time."""
+        """Set the time of subsequent messages."""
         self._now = max(self._now, time)
 
     def is_open(self, span_id: str | None) -> bool:
@@ -57,9 +72,8 @@ class OpenSpans:
         detail: Mapping[str, Any] | None = None,
     ) -> str:
         """Open a span inside an open one, or the outermost; its id."""
-        self._spans += 1
         span = SpanStart(
-            span_id=f"span_{self._spans}",
+            span_id=self._new_id(f"span_{name.lower()}"),
             parent_id=inside,
             name=name,
             title=title,
@@ -105,9 +119,8 @@ class OpenSpans:
     def _inside(self, span_id: str) -> list[str]:
         return [span.span_id for span in self._open.values() if span.parent_id == span_id]
 
-    def new_message_id(self) -> str:
-        self._messages += 1
-        return f"msg_{self._messages}"
+    def new_text_id(self) -> str:
+        return self._new_id("text")
 
     def say(self, span_id: str, message_id: str, text: str, *, delta: bool) -> None:
         """A text, or a piece of it."""
@@ -127,7 +140,7 @@ class OpenSpans:
         self._written.append(
             ContentMessage(
                 span_id=span_id,
-                message_id=self.new_message_id(),
+                message_id=self._new_id("progress" if self.previewing else "msg"),
                 channel=channel,
                 data=dict(data),
                 timestamp=self._now,

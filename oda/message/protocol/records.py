@@ -3,34 +3,34 @@
 Names of spans:
 
     PROCEDURE     the turn; its `detail` is {turn_id}. All other spans are inside it.
-    TASK          what a sub-agent or a node of a graph does, inside of what has called it.
+    TASK          work of a sub-agent or a node of a graph, inside its caller's span.
     STEP          one answer of a model and the tool calls in it; {turn}: 1, 2, 3 … in its agent.
     THINK         a thought of the model. Its text comes on the channel PLAIN.
     PLAIN         a text that the agent says. Its text comes on the channel PLAIN.
     TOOL_CALLING  a tool call, until its result; {tool, call_id}. Parallel calls are siblings.
     OUTPUT        a file that was written; {artifact, version}.
     HITL          a question to a person, until it is answered; {id, name}.
-    PLAN          kept for agents that say what they plan; ADK events do not tell a plan.
+    PLAN          reserved for agents that report a plan; ADK events do not contain one.
 
 Content by channel:
 
-    PLAIN         `text`. With `delta` it is a piece; without it is the whole text of the message,
-                  which closes it and stands for its pieces.
-    TOOL_CALLING  {tool, call_id, args} of a call, {tool, call_id, progress} of what it tells while
-                  it is at work, such as {stream, text} of code, then {tool, call_id, result}; or
-                  code that the model has had run, as ADK's part.
+    PLAIN         `text`. With `delta` it is a piece; without, the whole text of the message,
+                  which closes it and replaces its pieces.
+    TOOL_CALLING  {tool, call_id, args} of a call, {tool, call_id, progress} of its reports while
+                  it is running, such as {stream, text} of code, then {tool, call_id, result}; or
+                  code that the model has executed, as ADK's part.
     OUTPUT        {artifact, version} of a file, {output} of a graph's node and {progress} on the
                   way to it, or data that the model has made, as ADK's part.
     HITL, FORM, AUTH
                   {id, name, args}, as in the turn's `pending_input`. FORM has a JSON Schema in
                   `args.response_schema`; AUTH asks for a credential; all else is HITL.
-    SYSTEM        {code, message, withdrawn, detail}: what became of the turn. `withdrawn` are the
-                  ids of messages that do not hold any more; `detail` is what else is known.
+    SYSTEM        {code, message, withdrawn, detail}: status of the turn. `withdrawn` are the
+                  ids of messages that are no longer valid; `detail` has further data.
 
 Codes of SYSTEM: RETRY_ATTEMPT, MAX_RETRIES_EXCEEDED, NON_RETRYABLE_ERROR and CANCELLED as in ADK
 events; RESUMED when a turn goes on after a crash, and REPLACED when a model's last word differs
-from what it streamed, both only if something is withdrawn; OUTCOME_UNKNOWN when nobody knows what
-a tool call has done; what else an agent reports or a turn fails with.
+from what it streamed, both only if something is withdrawn; OUTCOME_UNKNOWN when the outcome of a
+tool call is unknown; and any other code that an agent reports or a turn fails with.
 """
 
 from datetime import datetime
@@ -65,12 +65,12 @@ class SpanStart(_Message):
     title: str
     """For people: an agent, a tool, a file, `turn 1`."""
     agent: str | None = None
-    """Who does it."""
+    """Name of the agent."""
     detail: dict[str, Any] = {}
 
 
 class SpanEnd(_Message):
-    """What has begun is over. All spans inside it are over before."""
+    """The end of a span. All spans inside it have ended before."""
 
     type: Literal["span.end"] = "span.end"
     name: SpanName

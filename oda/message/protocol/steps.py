@@ -21,7 +21,7 @@ _OUTCOMES: Mapping[Any, SpanOutcome] = {
     "outcome_unknown": "unknown",
     "repeated": "interrupted",
 }
-"""By the `status` of a response with an `error`."""
+"""Outcomes by the `status` of a response with an `error`."""
 
 
 @dataclass
@@ -29,9 +29,9 @@ class _Call:
     span_id: str
     tool: str
     long_running: bool
-    """Whether its result is not the last word."""
+    """Whether further results may follow."""
     asked: bool = False
-    """Whether a person must confirm it or give a credential first."""
+    """Whether a person must confirm it or provide a credential first."""
 
 
 @dataclass
@@ -55,11 +55,11 @@ class Steps:
         self._spans = spans
         self._open: list[_Step] = []
         self._current: dict[str, _Step] = {}
-        """By the span inside which the step is."""
+        """The current step, by the span it is in."""
         self._turns: dict[str, int] = {}
 
     def said(self, inside: str, event: Event) -> list[str]:
-        """What an agent says, thinks and calls; the ids of messages that do not hold any more."""
+        """Add the texts, thoughts and calls of an event; return the ids of invalidated messages."""
         parts = list(_told(event))
         if event.partial:
             if texts := [part for part in parts if part.text]:
@@ -93,7 +93,7 @@ class Steps:
                 self._result(step, call_id, call, response, by_person=event.author == "user")
 
     def progressed(self, inside: str, progress: Mapping[str, Any]) -> None:
-        """What is told while a tool call, or something else inside of this span, is at work."""
+        """Add a progress report of a tool call, or of something else inside the span."""
         call_id = str(progress.get("call_id") or "")
         if (step := self._step_of(call_id)) is None:
             self._spans.tell(inside, "OUTPUT", {"progress": progress})
@@ -124,15 +124,15 @@ class Steps:
             self.settle()
 
     def settle(self) -> None:
-        """End the steps in which nothing is to come any more."""
+        """End the steps that are complete."""
         for step in self._alive():
             if step.complete and not step.calls:
                 self._end(step, "ok")
 
     def interrupt(self, error: dict[str, Any] | None) -> list[str]:
-        """End what was being said; the ids of messages that do not hold any more.
+        """End unfinished texts; return the ids of invalidated messages.
 
-        Tool calls stay open: what became of them is told when the turn goes on.
+        Tool calls stay open: their outcome is reported when the turn resumes.
         """
         withdrawn: list[str] = []
         for step in self._alive():
@@ -142,7 +142,7 @@ class Steps:
         return withdrawn
 
     def awaits_person(self, spans: Container[str]) -> bool:
-        """Whether a step inside one of these spans awaits a person."""
+        """Return whether a step inside one of these spans awaits a person."""
         return any(step.awaits_person and step.inside in spans for step in self._alive())
 
     # --- inside
@@ -218,7 +218,7 @@ class Steps:
 
 
 def _told(event: Event) -> Iterator[Part]:
-    """The parts of an event that are told as what an agent says."""
+    """Yield the parts of an event that are shown as the agent's output."""
     for part in (event.content and event.content.parts) or ():
         call = part.function_call
         if call is not None:
@@ -235,7 +235,7 @@ def _is_shown(part: Part) -> bool:
 
 
 def _judged(result: Mapping[str, Any]) -> tuple[SpanOutcome, dict[str, str] | None]:
-    """What a result says of its call."""
+    """Return the outcome and the error, if any, of a tool's result."""
     if error := reported_error(result):
         status = result.get("status")
         outcome = _OUTCOMES.get(status, "failed") if isinstance(status, str) else "failed"

@@ -23,7 +23,7 @@ class Tasks:
         self._open: dict[str, tuple[Place, str]] = {}
         """The span of each open place, by its key."""
         self._run: str | None = None
-        """Of the root; a new one begins when a sub-agent hands back to it."""
+        """Run id of the root agent; a new run begins when a sub-agent hands back to it."""
         self._leaving: str | None = None
         """Key of the place that has handed over."""
 
@@ -55,7 +55,7 @@ class Tasks:
         return parent
 
     def leave(self, event: Event, places: Sequence[Place]) -> None:
-        """End what an event says to be over with it."""
+        """End the tasks that end with an event."""
         if not places or event.partial:
             return
         last = places[-1]

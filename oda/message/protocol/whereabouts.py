@@ -1,4 +1,4 @@
-"""Whose an event is: the agents and nodes inside which it happened, from the outermost in."""
+"""Position of an event: the agents and nodes in which it occurred, outermost first."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,15 +14,15 @@ class Place:
     """The same for all events of this run of it."""
     name: str
     line: str | None = None
-    """What takes turns with others of the same line; None when only its own end ends it."""
+    """Tasks on the same line replace each other; None for a task that ends only by its own end."""
 
 
 class Whereabouts:
-    """Tells the places of events. ADK names them in three ways.
+    """Determines the positions of events. ADK identifies them in three ways.
 
-    - The path `root@1/node@2` of graphs and transfers; the first is the root.
-    - The author alone, in sequences, loops and parallels; who called it has said so before, by
-      its `current_sub_agent`, or stands before it in the branch.
+    - The path `root@1/node@2` of graphs and transfers; the first element is the root.
+    - The author alone, in sequences, loops and parallels; its caller is known from an earlier
+      event's `current_sub_agent`, or precedes it in the branch.
     - Both, for such an agent inside a node.
     """
 

@@ -7,7 +7,7 @@ SessionName = tuple[str, str]
 
 
 class Holder(Protocol):
-    """Who may have sessions for itself."""
+    """An owner of sessions, such as a socket."""
 
     def dismiss(self, session_id: str) -> None:
         """Another one has taken a session over."""
@@ -21,7 +21,7 @@ class Claims:
         self._holders: dict[SessionName, Holder] = {}
 
     def claim(self, session: SessionName, holder: Holder) -> None:
-        """Take a session; who had it before is dismissed."""
+        """Claim a session; dismiss its previous holder."""
         before = self._holders.get(session)
         self._holders[session] = holder
         if before is not None and before is not holder:

@@ -21,7 +21,7 @@ _SIGNATURES: Sequence[tuple[int, bytes, str]] = (
     (0, b"\x1a\x45\xdf\xa3", "audio/webm"),
     (4, b"ftyp", "audio/mp4"),
 )
-"""By what stands where in a file."""
+"""Media types by the signature at an offset of the file."""
 
 
 def _decoded(value: object) -> object:
@@ -45,7 +45,7 @@ WebAddress = Annotated[str, Field(pattern=r"^https?://[^\s/?#]", max_length=2048
 
 
 def kind_of(data: bytes, *, default: str) -> str:
-    """The media type of a file, told from how it begins."""
+    """Return the media type of a file, detected from its first bytes."""
     for position, signature, kind in _SIGNATURES:
         if data.startswith(signature, position):
             return kind

@@ -11,16 +11,19 @@ from oda.orchestration.orchestrator import Orchestrator
 from oda.server.access import user_for
 from oda.server.conversations import Conversations
 from oda.server.idempotency import KeyHeader
-from oda.server.openapi import problems, sends
+from oda.server.openapi import LARGE_BODY, leads_to, problems, sends, streams
 from oda.server.orchestrator.talk import Begun, Talk
-from oda.server.orchestrator.wire import ProcessRequest, TurnResponse
+from oda.server.orchestrator.wire import ProcessRequest, Progress, TurnResponse
 from oda.server.sse import sse_response
 from oda.server.turn_frames import Frame
 
 _ANSWER = {
-    "description": "The response; as a stream `progress` several times, then `response`",
-    "content": {"text/event-stream": {"schema": {"type": "string"}}},
+    **streams(
+        "The response; as a stream `progress` several times, then `response`",
+        {"progress": Progress, "response": TurnResponse},
+    ),
     **sends(sometimes=("Location", "Idempotent-Replayed")),
+    "links": leads_to("get_turn", "list_turn_events", tid="$response.body#/turn_id"),
 }
 
 
@@ -31,19 +34,20 @@ def process_router(orchestrator: Orchestrator, clock: Clock) -> APIRouter:
     @router.post(
         "/process",
         response_model=TurnResponse,
+        openapi_extra=LARGE_BODY,
         responses={200: _ANSWER, **problems(404, 415)},
     )
-    async def process(
+    async def send_message(
         body: ProcessRequest,
         request: Request,
         conversations: Conversations,
         accept: Annotated[str, Header(include_in_schema=False)] = "",
         idempotency_key: KeyHeader = None,
     ) -> Response:
-        """Say something to the orchestrator.
+        """Send a message to the orchestrator.
 
         The turn goes on whether or not the client stays; it is `GET /v1/turns/{tid}` of `Location`.
-        A message that is rejected and a turn that fails are a 200 without success.
+        A message that is rejected and a turn that fails are answered with 200 and `success: false`.
         """
         user_id = user_for(request, body.user_id)
         talk = Talk(orchestrator, conversations.of_user(user_id), clock)

@@ -1,4 +1,4 @@
-"""From the events of a turn to what a client is told while it runs. Pure."""
+"""Conversion of a turn's events to the progress reported to clients. Pure."""
 
 from google.adk.events import Event
 
@@ -10,7 +10,7 @@ from oda.turn.record import Turn
 
 
 def progress_of(event: Event, turn: Turn) -> Progress | None:
-    """What an event says of how far the turn is."""
+    """Return the progress that an event reports; None if it reports none."""
     told = event.custom_metadata or {}
     of_turn = {"turn_id": turn.turn_id, "session_id": turn.session_id}
     if is_notice(event) and event.error_code == RETRY_ATTEMPT:

@@ -7,8 +7,6 @@ def routes():
     return orchestrator_routes(root_agent)
 """
 
-from collections.abc import Callable
-
 from fastapi import APIRouter
 from fastapi.routing import APIRoute
 
@@ -43,16 +41,22 @@ def orchestrator_routes(
     messages, steps = process_router(orchestrator, clock), steps_router(orchestrator, clock)
     messages.include_router(socket_router(orchestrator, clock, ping_every_s=ping_every_s))
     router = APIRouter(tags=[name])
+
+    def message_id(route: APIRoute) -> str:
+        by_name = "_by_name" if is_default else ""
+        return f"{route.name}_to_{name}{by_name}"
+
+    def step_id(route: APIRoute) -> str:
+        return f"{name}_{route.name}"
+
     if is_default:
-        router.include_router(messages, prefix=_TALK, generate_unique_id_function=_named(name))
+        router.include_router(
+            messages,
+            prefix=_TALK,
+            generate_unique_id_function=lambda route: f"{route.name}_to_{name}",
+        )
     router.include_router(
-        messages, prefix=f"{_TALK}/{name}", generate_unique_id_function=_named(f"{name}_named")
+        messages, prefix=f"{_TALK}/{name}", generate_unique_id_function=message_id
     )
-    router.include_router(
-        steps, prefix=f"/api/agents/{name}", generate_unique_id_function=_named(f"{name}_step")
-    )
+    router.include_router(steps, prefix=f"/api/agents/{name}", generate_unique_id_function=step_id)
     return router
-
-
-def _named(prefix: str) -> Callable[[APIRoute], str]:
-    return lambda route: f"{prefix}_{route.name}"

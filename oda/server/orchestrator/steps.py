@@ -16,7 +16,7 @@ from oda.orchestration.rules import OrchestrationRules
 from oda.orchestration.state import user_time_zone
 from oda.orchestration.step import Step
 from oda.server.conversations import AppConversations, Conversations
-from oda.server.openapi import problems
+from oda.server.openapi import LARGE_BODY, problems
 from oda.server.problems import Refusal
 
 AnyStep = Step[Any, Any]
@@ -33,6 +33,7 @@ def steps_router(orchestrator: Orchestrator, clock: Clock) -> APIRouter:
             name=step.name.replace("-", "_"),
             summary=step.summary,
             response_model=step.response,
+            openapi_extra=LARGE_BODY if step.takes_files else None,
             responses=problems(415, 501, 502),
         )
     return router
@@ -41,7 +42,7 @@ def steps_router(orchestrator: Orchestrator, clock: Clock) -> APIRouter:
 def _endpoint(
     step: AnyStep, rules: OrchestrationRules, clock: Clock
 ) -> Callable[..., Awaitable[BaseModel]]:
-    """Calls a step; the annotation of `body` tells FastAPI what the step takes."""
+    """Calls a step; the annotation of `body` gives FastAPI the step's request model."""
 
     async def call(body: BaseModel, conversations: Conversations) -> BaseModel:
         context = await _context(conversations, rules, clock)
@@ -68,7 +69,7 @@ async def _context(
 
 
 def _refusal(failure: Failure) -> Refusal:
-    """503 for what may be over soon, 502 for what is not."""
+    """Return 503 for temporary failures, 502 for others."""
     wait = failure.retry_after_s
     return Refusal(
         503 if failure.retryable else 502,

@@ -28,15 +28,15 @@ class Begun:
 
     session_id: str
     turn: Turn | None
-    """None for a message that says nothing."""
+    """None for an empty message."""
     headers: Mapping[str, str] = field(default_factory=dict)
     """For an answer over HTTP."""
 
 
 class Talk:
-    """What one user has with one orchestrator.
+    """The conversation of one user with one orchestrator.
 
-    A message is a turn like all others, so what comes of it can be read at any time, from any node.
+    A message is an ordinary turn, so its result can be read at any time, from any node.
     """
 
     def __init__(
@@ -85,9 +85,9 @@ class Talk:
         return Begun(session_id, turn)
 
     async def happenings(self, begun: Begun) -> AsyncGenerator[Happening, None]:
-        """What comes of a message; the response is the last.
+        """Yield the progress of a message, and finally the response.
 
-        None is yielded when nothing has happened for the time of a heartbeat.
+        None is yielded as a heartbeat while nothing happens.
         """
         turn = begun.turn
         if turn is None:

@@ -1,4 +1,4 @@
-"""Responses that no scene gives: nothing was said, or the turn has not come to an answer."""
+"""Responses without a scene: to an empty message, or for a turn without an answer."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -14,7 +14,10 @@ from oda.turn.record import Turn
 
 
 class Unanswered:
-    """Says in the user's language what is the matter; scene and phase are told as they are."""
+    """Builds responses for messages without an answer, in the user's language.
+
+    Scene and phase are reported unchanged.
+    """
 
     def __init__(self, orchestrator: Orchestrator) -> None:
         self._leader = orchestrator.leader

@@ -1,4 +1,4 @@
-"""`WS …/ws`: messages to an orchestrator and what comes of them, over one socket.
+"""`WS …/ws`: messages to an orchestrator and their responses, over one socket.
 
 A client sends
 
@@ -10,12 +10,12 @@ and is sent
 
     {"type": "progress", "kind": accepted | step | retry, "turn_id", "session_id", …}
     {"type": "response", "turn_id", …}                    all fields of the response
-    {"type": "error", "code", "title", "status", "detail", …}        of the problem
+    {"type": "error", "code", "title", "status", "detail", …}        as in the problem
     {"type": "ping"}                                      now and then; a pong is welcome
 
 with the `request_id` of the message that it answers. Messages are answered one after the other, in
-their order; their turns run at once where they are of several sessions. A session belongs to the
-socket that has used it last: another one is told so, and closed with 4409. Its turns go on.
+order; turns of different sessions run concurrently. A session belongs to the socket that has used
+it last: the previous one is notified and closed with 4409. Its turns go on.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""What an orchestrator is sent and what it tells, on the wire."""
+"""Requests to and responses of an orchestrator, on the wire."""
 
 from typing import Annotated, Any, Literal, Self
 
@@ -6,11 +6,13 @@ from google.genai.types import Content, Part
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
+from oda.message.storable import storable_text
 from oda.orchestration.response import Response
 from oda.server.idempotency import KeyField
 from oda.server.orchestrator.media import Data, WebAddress, kind_of
 from oda.server.socket_messages import RequestId
 from oda.server.v1.wire import NewSessionId, TurnId
+from oda.turn.record import TurnError
 
 _MOST_PARTS = 20
 
@@ -21,11 +23,15 @@ class _Sent(BaseModel):
     model_config = ConfigDict(strict=True, ser_json_bytes="base64")
 
 
+def _storable(value: object) -> object:
+    return storable_text(value) if isinstance(value, str) else value
+
+
 class TextInput(_Sent):
-    """What is typed."""
+    """Typed text."""
 
     type: Literal["text"]
-    text: str
+    text: Annotated[str, BeforeValidator(_storable), Field(max_length=100_000)]
 
     def part(self) -> Part | None:
         return Part(text=self.text) if self.text.strip() else None
@@ -36,7 +42,12 @@ def _either_data_or_url(schema: dict[str, Any]) -> None:
     properties = schema["properties"]
     for name in ("data", "url"):
         properties[name] = properties[name]["anyOf"][0]
-    schema["oneOf"] = [{"required": ["data"]}, {"required": ["url"]}]
+    # no `oneOf`, which generators of clients take for a choice of two types
+    schema |= {
+        "if": {"required": ["data"]},
+        "then": {"not": {"required": ["url"]}},
+        "else": {"required": ["url"]},
+    }
 
 
 class ImageInput(_Sent):
@@ -47,8 +58,8 @@ class ImageInput(_Sent):
     type: Literal["image"]
     data: Data | None = None
     url: WebAddress | None = None
-    mime_type: Annotated[str | None, Field(pattern="^image/")] = None
-    """By default as the data says."""
+    mime_type: Annotated[str | None, Field(pattern="^image/", max_length=255)] = None
+    """Media type; by default detected from the data."""
 
     @model_validator(mode="after")
     def _is_somewhere(self) -> Self:
@@ -64,12 +75,12 @@ class ImageInput(_Sent):
 
 
 class AudioInput(_Sent):
-    """What is spoken."""
+    """Recorded speech."""
 
     type: Literal["audio"]
     data: Data
-    mime_type: Annotated[str | None, Field(pattern="^audio/")] = None
-    """By default as the data says."""
+    mime_type: Annotated[str | None, Field(pattern="^audio/", max_length=255)] = None
+    """Media type; by default detected from the data."""
 
     def part(self) -> Part:
         kind = self.mime_type or kind_of(self.data, default="audio/wav")
@@ -101,18 +112,18 @@ class ProcessRequest(_Sent):
     user_id: Annotated[
         str | None, Field(min_length=1, max_length=128, json_schema_extra={"format": "id"})
     ] = None
-    """Who asks an open server; with a credential it is the credential's user, or left out."""
+    """The user, on an open server; with a credential, that of the credential, or left out."""
     session_id: NewSessionId | None = None
-    """Of a conversation; one that is not there is started, by default under a new id."""
+    """Id of the conversation; a missing one is started, by default under a new id."""
     input: Inputs
 
     def content(self) -> Content | None:
-        """The message for the turn; None when it says nothing."""
+        """Return the message for the turn; None if it is empty."""
         parts = [part for one in self.input if (part := one.part()) is not None]
         return Content(role="user", parts=parts) if parts else None
 
     def identity(self) -> dict[str, Any]:
-        """What makes a request another one, as JSON."""
+        """Return the fields that make two requests different, as JSON."""
         return self.model_dump(mode="json", include=set(ProcessRequest.model_fields))
 
 
@@ -134,10 +145,10 @@ class FollowCommand(_Sent):
 
 
 class TurnResponse(Response):
-    """What has come of a message."""
+    """The response to a message."""
 
     turn_id: str | None = None
-    """For `/v1/turns/{tid}`; null for a message that says nothing, which makes no turn."""
+    """For `/v1/turns/{tid}`; null for an empty message, which starts no turn."""
 
 
 class _Progress(BaseModel):
@@ -146,7 +157,7 @@ class _Progress(BaseModel):
 
 
 class TurnAccepted(_Progress):
-    """The turn is on record: it goes on whoever leaves, and can be followed."""
+    """The turn is stored: it goes on even if the client leaves, and can be followed."""
 
     kind: Literal["accepted"] = "accepted"
 
@@ -162,14 +173,13 @@ class StepEnded(_Progress):
 
 
 class Retrying(_Progress):
-    """The turn has failed, and goes on soon behind the last step that has ended."""
+    """The turn has failed and will soon resume after the last completed step."""
 
     kind: Literal["retry"] = "retry"
     attempt: int
     max_retries: int
     delay_s: float
-    error: dict[str, Any]
-    """`{code, message, retryable}`"""
+    error: TurnError
 
 
 Progress = TurnAccepted | StepEnded | Retrying

@@ -10,7 +10,7 @@ from fastapi import APIRouter, Path, Query, Request, Response
 from oda.errors import InvalidRequestError
 from oda.server.access import Context, User
 from oda.server.downloads import download_headers, is_media_type, safe_media_type
-from oda.server.openapi import Responses, problems, sends
+from oda.server.openapi import LARGE_BODY, Responses, problems, sends
 from oda.server.v1.paths import AppName, SessionId
 from oda.server.v1.wire import ArtifactList, ArtifactResource, StoredArtifact
 from oda.session.artifacts import ANY_TYPE, check_artifact_name
@@ -25,8 +25,17 @@ Name = Annotated[
         description="May have slashes; `user:` in front makes it one of all the user's sessions.",
     ),
 ]
-_BYTES = {"content": {"*/*": {"schema": {"type": "string", "format": "binary"}}}}
-_BODY = {"requestBody": {**_BYTES, "required": True}}
+_BYTES = {"schema": {"type": "string", "format": "binary"}}
+_FILE = {"content": {"application/octet-stream": _BYTES, "*/*": _BYTES}}
+"""Client generators need a specific type; `*/*` is what the server returns."""
+_BODY = {
+    "requestBody": {
+        "description": "The file; its content type, which may be any, is kept",
+        "content": {"application/octet-stream": _BYTES},
+        "required": True,
+    },
+    **LARGE_BODY,
+}
 _STORED: Responses = {201: sends("ETag", "Location"), **problems(404)}
 _MAX_VERSION = 2**31 - 1
 
@@ -53,7 +62,7 @@ async def list_artifacts(app: AppName, sid: SessionId, oda: Context, user: User)
     response_class=Response,
     responses={
         200: {
-            **_BYTES,
+            **_FILE,
             **sends("ETag"),
             "description": "The file, to be saved, never to be shown",
         },
@@ -88,7 +97,7 @@ async def download_artifact(
     status_code=201,
     openapi_extra=_BODY,
     responses=_STORED,
-    operation_id="post_artifact",
+    operation_id="upload_artifact_by_post",
 )
 async def upload_artifact(
     app: AppName,

@@ -1,4 +1,4 @@
-"""The turns that the client of a WebSocket is told of."""
+"""The turns followed by the client of a WebSocket."""
 
 import asyncio
 from contextlib import aclosing
@@ -13,7 +13,7 @@ from oda.server.v1.socket_frames import frame_message
 from oda.turn.in_process import InProcessEngine
 
 _MOST = 100
-"""Turns that one socket is told of at once."""
+"""Maximum number of turns followed by one socket at a time."""
 _TRY_AGAIN_S = 1.0
 
 
@@ -34,14 +34,17 @@ class FollowedTurns:
     One frame at a time is on its way. The tasks end with the socket.
     """
 
-    def __init__(self, socket: GuardedSocket, turns: InProcessEngine, view: View) -> None:
+    def __init__(
+        self, socket: GuardedSocket, turns: InProcessEngine, view: View, partials: bool
+    ) -> None:
         self._socket = socket
         self._turns = turns
         self._view = view
+        self._partials = partials
         self._following: dict[str, Following] = {}
 
     def get(self, turn_id: str) -> Following | None:
-        """How the client is told of a turn; None when it is not."""
+        """Return the state of a followed turn; None if the turn is not followed."""
         return self._following.get(turn_id)
 
     def refuse_too_many(self, turn_id: str | None = None) -> None:
@@ -58,7 +61,7 @@ class FollowedTurns:
             )
 
     async def tell(self, turn_id: str, after: int, request_id: RequestId | None) -> None:
-        """Send what comes of a turn, instead of what was being sent of it."""
+        """Send the frames of a turn, replacing a previous follower of it."""
         before = self._following.pop(turn_id, None)
         if before is not None and before.task is not None:
             before.task.cancel()
@@ -71,7 +74,9 @@ class FollowedTurns:
         turn_id = following.turn_id
         told = False
         try:
-            frames_of_turn = turn_frames(self._turns, turn_id, following.sent, self._view)
+            frames_of_turn = turn_frames(
+                self._turns, turn_id, following.sent, self._view, previews=self._partials
+            )
             async with aclosing(frames_of_turn) as log:
                 async for frames in log:
                     for frame in frames:

@@ -1,4 +1,4 @@
-"""What a path names, and within what bounds."""
+"""Types of path parameters and their bounds."""
 
 from typing import Annotated
 

@@ -4,11 +4,14 @@ from typing import Annotated, Any
 from urllib.parse import quote
 
 from fastapi import APIRouter, Body, Header, Query, Response
+from pydantic_core import to_json
 
-from oda.context import OdaContext
-from oda.errors import InvalidRequestError, StaleStateError
+from oda.errors import StaleStateError
+from oda.message.storable import storable
 from oda.server.access import Context, User
-from oda.server.openapi import Responses, problems, sends
+from oda.server.client_state import change_state
+from oda.server.openapi import problems, sends
+from oda.server.problems import Refusal
 from oda.server.v1.paths import AppName, SessionId
 from oda.server.v1.wire import (
     ClientState,
@@ -24,7 +27,6 @@ from oda.server.v1.wire import (
 )
 from oda.session.oda_session import OdaSession
 from oda.session.state import refuse_client_keys
-from oda.turn.record import Turn
 
 router = APIRouter(prefix="/apps/{app}/sessions", tags=["sessions"])
 
@@ -38,12 +40,6 @@ Cursor = Annotated[
     ),
 ]
 
-_CREATED: Responses = {201: sends("ETag", "Location"), **problems(404, 409, 415)}
-_NEWEST_TURNS = 200
-"""Among these are all that run or wait for their time; fewer may wait in a session."""
-_PATCH_WAIT_S = 3.0
-"""How long a change of the state waits for a running turn."""
-
 
 @router.post(
     "", status_code=201, responses={201: sends("ETag", "Location"), **problems(404, 409, 415)}
@@ -53,11 +49,11 @@ async def create_session(
     oda: Context,
     user: User,
     response: Response,
-    body: CreateSession | None = None,
+    body: Annotated[CreateSession, Body(default_factory=CreateSession)],
 ) -> SessionResource:
     """Start a conversation."""
-    body = body or CreateSession()
     refuse_client_keys(body.state or {})
+    _check_size(body.state or {}, oda.settings.limits.state_bytes)
     session = await oda.sessions.create(app, user, body.session_id, state=body.state)
     response.headers["Location"] = _path(session)
     return _with_etag(session, response)
@@ -70,7 +66,7 @@ async def list_sessions(
     """The user's conversations, the most recently used first."""
     page = await oda.sessions.list(app, user, limit=limit, cursor=cursor)
     return SessionList(
-        sessions=[session_resource(oda.sessions.live(stored)) for stored in page.sessions],
+        sessions=[session_resource(one, busy=oda.sessions.is_busy(one)) for one in page.sessions],
         next_cursor=page.next_cursor,
     )
 
@@ -86,12 +82,11 @@ async def get_session(
 async def delete_session(app: AppName, sid: SessionId, oda: Context, user: User) -> None:
     """Remove a conversation; a running turn is cancelled first."""
     session = await oda.sessions.get(app, user, sid)
-    await oda.turns.cancel_all(session)
     await oda.delete_session(session)
 
 
 @router.get("/{sid}/events", responses=problems(404, 410))
-async def get_events(
+async def list_session_events(
     app: AppName,
     sid: SessionId,
     oda: Context,
@@ -111,7 +106,7 @@ async def get_events(
 
 
 @router.get("/{sid}/state", responses={200: sends("ETag"), **problems(404)})
-async def get_state(
+async def get_session_state(
     app: AppName, sid: SessionId, oda: Context, user: User, response: Response
 ) -> dict[str, Any]:
     """The state object itself."""
@@ -119,8 +114,8 @@ async def get_state(
     return _state(session.state.to_dict(), response)
 
 
-@router.patch("/{sid}/state", responses={200: sends("ETag"), **problems(404, 409, 412, 415)})
-async def patch_state(
+@router.patch("/{sid}/state", responses={200: sends("ETag"), **problems(404, 409, 412, 413, 415)})
+async def update_session_state(
     app: AppName,
     sid: SessionId,
     oda: Context,
@@ -133,7 +128,6 @@ async def patch_state(
 
     While a turn runs this waits for its end, but not for long: then it is 409 `session_busy`.
     """
-    refuse_client_keys(patch)
     session = await oda.sessions.get(app, user, sid)
 
     def merged(current: dict[str, Any]) -> dict[str, Any]:
@@ -142,13 +136,10 @@ async def patch_state(
                 "The state has changed since it was read.", remedy="read it again"
             )
         values = {key: _merged(current.get(key), value) for key, value in patch.items()}
+        _check_size({**current, **values}, oda.settings.limits.state_bytes)
         return {key: value for key, value in values.items() if value != current.get(key)}
 
-    try:
-        state = await session.revise(merged, within_s=_PATCH_WAIT_S)
-    except ValueError as error:
-        raise InvalidRequestError(f"{error}.") from error
-    return _state(state, response)
+    return _state(await change_state(session, patch, merged), response)
 
 
 @router.post("/{sid}/rewind", responses={200: sends("ETag"), **problems(404, 409, 415)})
@@ -162,9 +153,9 @@ async def rewind_session(
     """
     session = await oda.sessions.get(app, user, sid)
     taken_back = await session.rewind(body.turn_id, on_busy="reject")
-    for turn in await _unfinished(oda, session):
-        if turn.turn_id in taken_back:
-            await oda.turns.cancel(turn.turn_id, user)
+    for stored in await oda.turns.unfinished(session):
+        if stored.turn.turn_id in taken_back:
+            await oda.turns.cancel(stored.turn.turn_id, user)
     return _with_etag(session, response)
 
 
@@ -179,27 +170,21 @@ async def fork_session(
     oda: Context,
     user: User,
     response: Response,
-    body: ForkSession | None = None,
+    body: Annotated[ForkSession, Body(default_factory=ForkSession)],
 ) -> SessionResource:
     """Begin a new conversation with the history of this one up to and including a turn.
 
     State and artifacts are as they were then. Turns that have not ended are left out.
     """
-    body = body or ForkSession()
     session = await oda.sessions.get(app, user, sid)
     made = await oda.sessions.fork(
         session,
         turn_id=body.turn_id,
         session_id=body.session_id,
-        unfinished=[turn.turn_id for turn in await _unfinished(oda, session)],
+        unfinished=[stored.turn.turn_id for stored in await oda.turns.unfinished(session)],
     )
     response.headers["Location"] = _path(made)
     return _with_etag(made, response)
-
-
-async def _unfinished(oda: OdaContext, session: OdaSession) -> list[Turn]:
-    newest, _ = await oda.turns.of_session(session, limit=_NEWEST_TURNS)
-    return [turn for turn in newest if not turn.final]
 
 
 def _path(session: OdaSession) -> str:
@@ -207,7 +192,7 @@ def _path(session: OdaSession) -> str:
 
 
 def _with_etag(session: OdaSession, response: Response) -> SessionResource:
-    resource = session_resource(session)
+    resource = session_resource(session, busy=session.busy)
     response.headers["ETag"] = etag(resource)
     return resource
 
@@ -218,8 +203,17 @@ def _state(state: dict[str, Any], response: Response) -> dict[str, Any]:
 
 
 def _names(if_match: str, tag: str) -> bool:
-    """Whether a list of validators has this one."""
+    """Return whether a list of entity tags contains the given one."""
     return bool({"*", tag} & {one.strip() for one in if_match.split(",")})
+
+
+def _check_size(state: dict[str, Any], most: int) -> None:
+    if len(to_json(storable(state))) > most:
+        raise Refusal(
+            413,
+            f"The state would be larger than {most} bytes.",
+            remedy="set keys to null that are not needed, or keep files as artifacts",
+        )
 
 
 def _merged(target: Any, patch: Any) -> Any:

@@ -1,4 +1,4 @@
-"""What the client of a session's WebSocket is sent, as JSON."""
+"""Frames sent to the client of a session's WebSocket, as JSON."""
 
 from fastapi import WebSocket
 from pydantic_core import to_json

@@ -1,5 +1,9 @@
-"""From the body of a turn to what the engine takes."""
+"""Conversion of a turn's request body to the engine's submission."""
 
+import asyncio
+import json
+from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 from oda.agent.limits import Limits, TurnLimits
@@ -9,12 +13,16 @@ from oda.message.content import parse_content
 from oda.message.storable import storable
 from oda.server.access import turns_at_once
 from oda.server.idempotency import key_of_request
+from oda.server.problems import Refusal
 from oda.server.v1.wire import SubmitTurn
 from oda.session.oda_session import OdaSession
 from oda.turn.submission import Submission
 
+_QUICK = 1 << 16
+"""Length of a text below which parsing takes at most some milliseconds."""
 
-def to_submission(
+
+async def to_submission(
     oda: OdaContext,
     session: OdaSession,
     body: SubmitTurn,
@@ -22,32 +30,76 @@ def to_submission(
     streamed: bool,
     idempotency_key: str | None,
 ) -> Submission:
-    """What a client has asked of a session.
+    """Build the submission of a client's message to a session.
 
     Args:
-        streamed: Whether the client gets the events as they come; then partial texts as well,
-            unless it wants none.
+        streamed: Whether the client receives the events as a stream; it then gets partial texts,
+            unless it opts out.
 
     Raises:
         InvalidRequestError: the message is empty or malformed, or the metadata cannot be stored.
+        Refusal: text and metadata exceed the limit of bodies without files.
     """
+    make = partial(
+        _submission, oda, session, body, streamed=streamed, idempotency_key=idempotency_key
+    )
+    is_short = isinstance(body.message, str) and len(body.message) <= _QUICK
+    return make() if is_short else await asyncio.to_thread(make)
+
+
+def _submission(
+    oda: OdaContext,
+    session: OdaSession,
+    body: SubmitTurn,
+    *,
+    streamed: bool,
+    idempotency_key: str | None,
+) -> Submission:
+    fields = body.model_dump(mode="json", include=set(SubmitTurn.model_fields))
+    _check_size(fields, oda.settings.limits.small_body_bytes)
     return Submission(
         message=parse_content(body.message),
         agent=body.agent,
         on_busy=body.on_busy,
         limits=_within(oda, body.limits),
-        metadata=_storable(body.metadata),
+        metadata=storable_metadata(body.metadata),
         stream_tokens=streamed if body.stream_tokens is None else body.stream_tokens,
         key=key_of_request(
             idempotency_key,
             f"{session.app_name}/{session.session_id}",
-            body.model_dump(mode="json", include=set(SubmitTurn.model_fields)),
+            fields,
         ),
         turns_at_once=turns_at_once(oda),
     )
 
 
-def _storable(metadata: dict[str, Any]) -> dict[str, Any]:
+def _check_size(fields: dict[str, Any], most: int) -> None:
+    """Refuse a body that exceeds the limit without counting the data of files."""
+    written = json.dumps(fields, ensure_ascii=False)
+    # Lone surrogates are replaced later on; here they only count.
+    size = len(written.encode(errors="surrogatepass")) - sum(map(len, _files_of(fields["message"])))
+    if size > most:
+        raise Refusal(
+            413,
+            f"Text and metadata of the message are larger than {most} bytes.",
+            remedy="send long texts as files: as inlineData, or as artifacts of the session",
+        )
+
+
+def _files_of(message: str | dict[str, Any]) -> Iterator[str]:
+    parts = message.get("parts") if isinstance(message, dict) else None
+    for part in parts if isinstance(parts, list) else ():
+        blob = isinstance(part, dict) and (part.get("inlineData") or part.get("inline_data"))
+        if isinstance(blob, dict) and isinstance(data := blob.get("data"), str):
+            yield data
+
+
+def storable_metadata(metadata: dict[str, Any]) -> dict[str, Any]:
+    """Return a client's metadata in storable form.
+
+    Raises:
+        InvalidRequestError: the metadata cannot be stored.
+    """
     try:
         stored: dict[str, Any] = storable(metadata)
     except ValueError as error:

@@ -1,6 +1,5 @@
 """Messages and what comes of them."""
 
-import json
 from collections.abc import Sequence
 from typing import Annotated
 
@@ -13,17 +12,17 @@ from oda.server.access import Context, User
 from oda.server.audit import audit_answers
 from oda.server.idempotency import KeyHeader, headers_of
 from oda.server.message_view import MessageView
-from oda.server.openapi import problems, sends
-from oda.server.sse import Seen, StreamedAs, event_stream
+from oda.server.openapi import LARGE_BODY, problems, sends, streams
+from oda.server.sse import TOLD, Seen, StreamedAs, WithPartials, event_stream, followed_log
 from oda.server.turn_frames import View
 from oda.server.v1.paths import AppName, SessionId, TurnId
 from oda.server.v1.sessions import Cursor, Limit
 from oda.server.v1.submission import to_submission
 from oda.server.v1.wire import (
+    TURN_EVENTS,
     AnswerInput,
     CancelReceipt,
     EntryList,
-    NumberedEntry,
     SubmitTurn,
     TurnList,
     TurnResult,
@@ -34,15 +33,13 @@ from oda.turn.record import Turn
 router = APIRouter(tags=["turns"])
 
 Accept = Annotated[str, Header(include_in_schema=False)]
-_STREAM = {
-    "description": "The end of the turn as JSON, or its events as a stream",
-    "content": {"text/event-stream": {"schema": {"type": "string"}}},
-}
+_STREAM = streams("The end of the turn as JSON, or what happens in it as a stream", TURN_EVENTS)
 
 
 @router.post(
     "/apps/{app}/sessions/{sid}/turns",
     response_model=TurnResult,
+    openapi_extra=LARGE_BODY,
     responses={
         200: {**_STREAM, **sends("Location", sometimes=("Idempotent-Replayed",))},
         202: {
@@ -61,13 +58,14 @@ async def submit_turn(
     user: User,
     accept: Accept = "",
     view: StreamedAs = "events",
+    partials: WithPartials = True,
     prefer: Annotated[str, Header(description="`respond-async` for an answer at once")] = "",
     idempotency_key: KeyHeader = None,
 ) -> Response:
     """Send a message. The turn goes on whether or not the client stays."""
     session = await oda.sessions.get(app, user, sid)
     streamed = "text/event-stream" in accept
-    submission = to_submission(
+    submission = await to_submission(
         oda, session, body, streamed=streamed, idempotency_key=idempotency_key
     )
     accepted = await oda.turns.submit(session, submission)
@@ -80,7 +78,9 @@ async def submit_turn(
             headers={**headers, "Preference-Applied": "respond-async"},
         )
     if streamed:
-        return event_stream(oda, turn.turn_id, after=0, view=view, headers=headers)
+        return event_stream(
+            oda, turn.turn_id, after=0, view=view, partials=partials, headers=headers
+        )
     return await _result(oda, turn.turn_id, headers)
 
 
@@ -102,31 +102,33 @@ async def get_turn(tid: TurnId, oda: Context, user: User) -> Turn:
 @router.get(
     "/turns/{tid}/events",
     response_model=EntryList,
-    responses={200: _STREAM, **problems(404)},
+    responses={200: _STREAM, 204: TOLD, **problems(404)},
 )
-async def get_turn_events(
+async def list_turn_events(
     tid: TurnId,
     oda: Context,
     user: User,
     after: Seen,
     accept: Accept = "",
     view: StreamedAs = "events",
+    partials: WithPartials = True,
 ) -> Response:
-    """What has happened in a turn; as a stream, also what is still to come."""
+    """Get the events of a turn; as a stream, future events as well."""
     turn = await oda.turns.get(tid, user)
     if "text/event-stream" in accept:
-        return event_stream(oda, tid, after=after, view=view, headers={})
+        return await followed_log(oda.turns, tid, after=after, view=view, partials=partials)
     entries = await oda.turns.entries(turn.turn_id, 0 if view == "messages" else after)
-    listed = EntryList(
-        entries=await _listed(entries, after, view),
-        last=max(after, entries[-1].number) if entries else after,
-        done=turn.final or any(entry.kind == "done" for entry in entries),
+    listed = b",".join(await _listed(entries, after, view))
+    last = max(after, entries[-1].number) if entries else after
+    done = turn.final or any(entry.kind == "done" for entry in entries)
+    return Response(
+        b'{"entries":[%s],"last":%d,"done":%s}' % (listed, last, to_json(done)),
+        media_type="application/json",
     )
-    return JSONResponse(listed.model_dump(mode="json"))
 
 
-async def _listed(entries: Sequence[Entry], after: int, view: View) -> list[NumberedEntry]:
-    """What is told of entries after a number; messages need all entries from the first on."""
+async def _listed(entries: Sequence[Entry], after: int, view: View) -> list[bytes]:
+    """Return the entries after a number as JSON; messages are built from all entries."""
     if view == "events":
         return [_numbered(entry, entry.kind, entry.json) for entry in entries]
     return [
@@ -137,10 +139,8 @@ async def _listed(entries: Sequence[Entry], after: int, view: View) -> list[Numb
     ]
 
 
-def _numbered(entry: Entry, kind: str, data: bytes) -> NumberedEntry:
-    return NumberedEntry.model_validate(
-        {"id": entry.number, "event": kind, "data": json.loads(data)}
-    )
+def _numbered(entry: Entry, kind: str, data: bytes) -> bytes:
+    return b'{"id":%d,"event":%s,"data":%s}' % (entry.number, to_json(kind), data)
 
 
 @router.post("/turns/{tid}/cancel", responses=problems(404, 409))
@@ -163,13 +163,14 @@ async def answer_turn(
     request: Request,
     accept: Accept = "",
     view: StreamedAs = "events",
+    partials: WithPartials = True,
 ) -> Response:
-    """Answer what a waiting turn has asked; it goes on."""
+    """Answer the question of a waiting turn, which then goes on."""
     audit_answers(request.scope, [(item.id, item.confirmed) for item in body.responses])
     answers = [(item.id, item.confirmed, item.payload) for item in body.responses]
     seen = await oda.turns.answer(tid, answers, user)
     if "text/event-stream" in accept:
-        return event_stream(oda, tid, after=seen, view=view, headers={})
+        return event_stream(oda, tid, after=seen, view=view, partials=partials, headers={})
     return await _result(oda, tid, {})
 
 

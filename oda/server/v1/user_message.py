@@ -1,10 +1,11 @@
-"""What a client may say, as the document tells it; `parse_content` also takes ADK's other forms."""
+"""The schema of a user's message; `parse_content` also accepts ADK's other forms."""
 
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, GetJsonSchemaHandler, TypeAdapter
-from pydantic.json_schema import JsonSchemaValue
-from pydantic_core import CoreSchema
+from pydantic import BaseModel, ConfigDict, Field
+
+from oda.message.content import MOST_PARTS
+from oda.server.openapi import DocumentedAs
 
 _Text = Annotated[str, Field(pattern=r"\S")]
 _Base64 = Annotated[str, Field(min_length=2, json_schema_extra={"format": "byte"})]
@@ -43,20 +44,10 @@ class FileDataPart(_Documented):
 class UserMessage(_Documented):
     """A message of several parts."""
 
-    parts: Annotated[list[TextPart | InlineDataPart | FileDataPart], Field(min_length=1)]
+    parts: Annotated[
+        list[TextPart | InlineDataPart | FileDataPart], Field(min_length=1, max_length=MOST_PARTS)
+    ]
 
 
-class _DocumentedAs:
-    """Lets a loosely typed field have the JSON Schema of another type."""
-
-    def __init__(self, other: Any) -> None:
-        self._core_schema = TypeAdapter(other).core_schema
-
-    def __get_pydantic_json_schema__(
-        self, _: CoreSchema, handler: GetJsonSchemaHandler
-    ) -> JsonSchemaValue:
-        return handler(self._core_schema)
-
-
-Message = Annotated[str | dict[str, Any], _DocumentedAs(_Text | UserMessage)]
+Message = Annotated[str | dict[str, Any], DocumentedAs(_Text | UserMessage)]
 """A text, or `{"parts": […]}` in ADK's form."""

@@ -30,12 +30,13 @@ async def session_socket(
     oda: Context,
     principal: CurrentPrincipal,
     view: str = "events",
+    partials: bool = True,
 ) -> None:
     """Talk in a session; see `SessionSocket`. What is not the user's is refused with 404."""
 
     async def make() -> SessionSocket:
         await oda.sessions.get(app, principal.user_id, sid)
-        return SessionSocket(websocket, oda, app, principal.user_id, sid, _view(view))
+        return SessionSocket(websocket, oda, principal.user_id, app, sid, _view(view), partials)
 
     await serve_socket(websocket, make)
 
@@ -44,14 +45,21 @@ class SessionSocket(GuardedSocket):
     """The WebSocket of one session."""
 
     def __init__(
-        self, websocket: WebSocket, oda: OdaContext, app: str, user_id: str, sid: str, view: View
+        self,
+        websocket: WebSocket,
+        oda: OdaContext,
+        user_id: str,
+        app: str,
+        sid: str,
+        view: View,
+        partials: bool,
     ) -> None:
         super().__init__(websocket, oda.settings.limits)
         self._oda = oda
         self._app = app
         self._user_id = user_id
         self._sid = sid
-        self._followed = FollowedTurns(self, oda.turns, view)
+        self._followed = FollowedTurns(self, oda.turns, view, partials)
 
     async def obey(self, fields: dict[str, Any], request_id: RequestId | None) -> None:
         if "cancel" in fields:
@@ -76,14 +84,14 @@ class SessionSocket(GuardedSocket):
             self._followed.refuse_too_many()
             session = await self._oda.sessions.get(self._app, self._user_id, self._sid)
             key = command.idempotency_key
-            submission = to_submission(
+            submission = await to_submission(
                 self._oda, session, command, streamed=True, idempotency_key=key
             )
             accepted = await self._oda.turns.submit(session, submission)
         await self._followed.tell(accepted.turn.turn_id, 0, command.request_id)
 
     async def _cancel(self, command: CancelCommand) -> None:
-        """End a turn. Who is told of the turn anyway gets a receipt only by asking for it."""
+        """End a turn. A client that follows the turn gets a receipt only if it asks for one."""
         turn_id = command.cancel
         told = self._followed.get(turn_id)
         with self.recorded("cancel", f"/v1/turns/{turn_id}"):

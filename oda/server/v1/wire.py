@@ -11,16 +11,22 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from oda.agent.description import AppDescription
 from oda.agent.limits import Limits
+from oda.message.json_integer import json_integer
+from oda.message.protocol import ContentMessage, SpanEnd, SpanStart
 from oda.server.idempotency import KeyField
+from oda.server.openapi import DocumentedAs
 from oda.server.socket_messages import RequestId
 from oda.server.sse import LAST_NUMBER
+from oda.server.v1.adk_event import AdkEvent
 from oda.server.v1.user_message import Message
 from oda.session.lane import OnBusy
+from oda.session.listing import ListedSession
 from oda.session.oda_session import OdaSession
 from oda.turn.record import Turn
 
-AdkEvent = dict[str, Any]
-"""An ADK event as ADK serialises it: camelCase, nulls left out."""
+SentEvent = Annotated[dict[str, Any], DocumentedAs(AdkEvent)]
+SentTurn = Annotated[dict[str, Any], DocumentedAs(Turn)]
+SentMessage = Annotated[dict[str, Any], DocumentedAs(SpanStart | SpanEnd | ContentMessage)]
 
 TurnId = Annotated[str, Field(max_length=128, pattern="^[!-~]+$")]
 NewSessionId = Annotated[
@@ -74,7 +80,7 @@ class ForkSession(Body):
     turn_id: Annotated[str, Field(max_length=128)] | None = None
     """The last turn of the new session; by default the last that has ended."""
     session_id: NewSessionId | None = None
-    """Of the new session."""
+    """Id of the new session."""
 
 
 class ArtifactResource(BaseModel):
@@ -101,7 +107,7 @@ class StoredArtifact(BaseModel):
 
 
 class EventList(BaseModel):
-    events: list[AdkEvent]
+    events: list[SentEvent]
     next_after: str | None = None
     """Give it as `after` for the next page; null at the end."""
 
@@ -114,12 +120,11 @@ class ClientLimits(Limits):
     @field_validator("model_calls", "tokens", mode="before")
     @classmethod
     def _integer(cls, value: Any) -> Any:
-        """To JSON, 4.0 is an integer."""
-        return int(value) if isinstance(value, float) and value.is_integer() else value
+        return json_integer(value)
 
 
 class SubmitTurn(Body):
-    """A message and what its sender wants."""
+    """A message with its options."""
 
     message: Message
     agent: str | None = Field(None, min_length=1, max_length=128)
@@ -135,14 +140,14 @@ class TurnResult(BaseModel):
 
     turn: Turn
     reply: str
-    events: list[AdkEvent]
+    events: list[SentEvent]
 
 
 class CancelReceipt(Turn):
     """A turn that was to be cancelled, as it ended."""
 
     cancelled: bool
-    """Whether it was ended by being cancelled, now or before."""
+    """Whether the turn ended by cancellation, now or before."""
 
 
 class TurnList(BaseModel):
@@ -150,11 +155,45 @@ class TurnList(BaseModel):
     next_cursor: str | None
 
 
-class NumberedEntry(BaseModel):
+class _Entry(BaseModel):
     id: int
-    """Of the entry in the turn's log; messages that come of one entry have the same."""
-    event: Literal["turn", "event", "done", "span.start", "span.end", "content"]
-    data: dict[str, Any]
+    """Number of the entry in the turn's log, shared by all messages of one entry."""
+
+
+class TurnEntry(_Entry):
+    """The state of the turn at that time."""
+
+    event: Literal["turn", "done"]
+    data: SentTurn
+
+
+class EventEntry(_Entry):
+    """An event of the turn."""
+
+    event: Literal["event"]
+    data: SentEvent
+
+
+class MessageEntry(_Entry):
+    """A message of the message protocol."""
+
+    event: Literal["span.start", "span.end", "content"]
+    data: SentMessage
+
+
+NumberedEntry = Annotated[TurnEntry | EventEntry | MessageEntry, Field(discriminator="event")]
+
+TURN_EVENTS: Mapping[str, Any] = {
+    "turn": Turn,
+    "event": AdkEvent,
+    "span.start": SpanStart,
+    "span.end": SpanEnd,
+    "content": ContentMessage,
+    "done": Turn,
+}
+"""Types of the data in a turn's stream, by event name: events of ADK, or messages of the
+protocol.
+"""
 
 
 class EntryList(BaseModel):
@@ -165,13 +204,13 @@ class EntryList(BaseModel):
 
 
 class InputResponse(Body):
-    id: str
+    id: Annotated[str, Field(max_length=128)]
     confirmed: bool | None = None
     payload: Any = None
 
 
 class AnswerInput(Body):
-    responses: list[InputResponse] = Field(min_length=1)
+    responses: list[InputResponse] = Field(min_length=1, max_length=100)
 
 
 class Command(Body):
@@ -199,24 +238,24 @@ class InputCommand(Command, AnswerInput):
 
 class FollowCommand(Command):
     follow: TurnId
-    """Id of the turn to be told of."""
+    """Id of the turn to follow."""
     after: int = Field(0, ge=0, le=LAST_NUMBER)
     """Number of the last entry seen."""
 
 
-def session_resource(session: OdaSession) -> SessionResource:
+def session_resource(session: OdaSession | ListedSession, *, busy: bool) -> SessionResource:
     return SessionResource(
         app=session.app_name,
         user_id=session.user_id,
         session_id=session.session_id,
         created_at=datetime.fromtimestamp(session.created_at, UTC),
         updated_at=datetime.fromtimestamp(session.updated_at, UTC),
-        busy=session.busy,
+        busy=busy,
         turns=session.turns,
     )
 
 
-def adk_event(event: Event) -> AdkEvent:
+def adk_event(event: Event) -> dict[str, Any]:
     return event.model_dump(mode="json", by_alias=True, exclude_none=True)
 
 

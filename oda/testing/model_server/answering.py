@@ -1,4 +1,4 @@
-"""What a step of the script is on the wire."""
+"""Wire format of a script's steps."""
 
 from typing import assert_never
 

@@ -30,8 +30,10 @@ class ToolCall:
 
 @dataclass(frozen=True, kw_only=True)
 class ToolResult:
-    """What a tool answered, as the text that the model is shown. `name` is empty where the
-    protocol does not send it."""
+    """The answer of a tool, as the text that the model is shown.
+
+    `name` is empty if the protocol does not transmit it.
+    """
 
     id: str
     name: str
@@ -61,7 +63,7 @@ class ModelCall:
     tools: tuple[str, ...]
     raw_messages: tuple[JsonObject, ...]
     stream_usage: bool = True
-    """Whether a streamed answer is to end with token counts."""
+    """Whether a streamed answer should end with token counts."""
 
 
 @dataclass(frozen=True, kw_only=True)

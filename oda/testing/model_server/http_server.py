@@ -57,14 +57,20 @@ class HttpServer:
         *,
         on_change: Callable[[], None] = lambda: None,
     ) -> None:
-        """`on_change` is called when `in_flight` or `abandoned` has changed."""
+        """`on_change` is called when `in_flight`, `abandoned` or `open_connections` has changed."""
         self.handler = handler
         self.in_flight = 0
+        self.accepted = 0
+        """Number of connections since the start."""
         self.abandoned = 0
         """Replies whose client left before their end."""
         self._on_change = on_change
         self._server: asyncio.Server | None = None
         self._connections: set[_Connection] = set()
+
+    @property
+    def open_connections(self) -> int:
+        return len(self._connections)
 
     async def open(self, host: str, port: int) -> int:
         """Listen, and return the port (chosen by the system for port 0)."""
@@ -85,9 +91,11 @@ class HttpServer:
 
     def connected(self, connection: "_Connection") -> None:
         self._connections.add(connection)
+        self.accepted += 1
 
     def disconnected(self, connection: "_Connection") -> None:
         self._connections.discard(connection)
+        self._on_change()
 
     def began(self) -> None:
         self.in_flight += 1

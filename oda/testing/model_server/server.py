@@ -109,6 +109,16 @@ class ModelServer:
         return self._received
 
     @property
+    def connections(self) -> int:
+        """Number of connections accepted so far."""
+        return self._http.accepted
+
+    @property
+    def open_connections(self) -> int:
+        """How many connections clients keep open now."""
+        return self._http.open_connections
+
+    @property
     def in_flight(self) -> int:
         """Calls that are being answered now."""
         return self._http.in_flight
@@ -142,7 +152,9 @@ class ModelServer:
     async def wait_until(
         self, condition: Callable[["ModelServer"], bool], *, timeout_s: float = 5.0
     ) -> None:
-        """Wait until `condition(server)` holds; it is looked at whenever a call begins or ends.
+        """Wait until `condition(server)` holds.
+
+        It is looked at whenever a call begins or ends, and when a connection ends.
 
         Raises:
             TimeoutError: It did not come true in time.

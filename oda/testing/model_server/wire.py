@@ -1,4 +1,4 @@
-"""What a provider's protocol must be able to say."""
+"""Interface of a provider's protocol."""
 
 from typing import Protocol
 
@@ -60,7 +60,10 @@ def event(data: JsonObject, *, name: str | None = None) -> bytes:
 
 
 def joined(opening: bytes, content: list[bytes], closing: bytes) -> list[bytes]:
-    """Pieces of a stream: `opening` goes out with the first content, `closing` with the last."""
+    """Return the pieces of a stream.
+
+    `opening` is sent with the first content, `closing` with the last.
+    """
     if not content:
         return [opening + closing]
     content[0] = opening + content[0]

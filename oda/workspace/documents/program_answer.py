@@ -1,4 +1,4 @@
-"""What a program has to say that read a document in a sandbox: a JSON object, in its last line."""
+"""The answer of a program that read a document in a sandbox: a JSON object in its last line."""
 
 import json
 

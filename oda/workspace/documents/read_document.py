@@ -14,18 +14,19 @@ from oda.workspace.workspace import Workspace
 TEXT_SUFFIXES = frozenset({".csv", ".tsv", ".html", ".htm"})
 """Without a sandbox these are texts like others."""
 DOCUMENT_SUFFIXES = frozenset({".docx", ".xlsx", ".pptx", ".pdf"}) | TEXT_SUFFIXES
-"""What `read_document` reads."""
+"""File types supported by `read_document`."""
 MAX_CHARS = 100_000
 
 _READERS = "oda.workspace.documents.readers"
-_MAIN = "reader"
+_PACKAGE = "readers"
+_MAIN = f"import sys; from {_PACKAGE}.reader import main; main(*sys.argv[1:])"
 
 
 class Runs(Protocol):
     """The process's sandboxes."""
 
     async def run(self, program: Program, workspace: Workspace) -> RunResult:
-        """Run a program in a sandbox; raises `SandboxUnavailableError` where there is none."""
+        """Run a program in a sandbox; raise `SandboxUnavailableError` if there is none."""
         ...
 
 
@@ -68,12 +69,10 @@ def _told(path: str, result: RunResult, offset: int) -> str:
 @cache
 def _program() -> tuple[str, dict[str, str]]:
     """The main program, and the sources of its modules by name."""
-    names = (PurePosixPath(file.name) for file in resources.files(_READERS).iterdir())
-    modules = {name.stem for name in names if name.suffix == ".py"} - {"__init__", _MAIN}
-    return _source(_MAIN), {name: _source(name) for name in sorted(modules)}
-
-
-def _source(name: str) -> str:
-    """A reader as it runs there, where the modules lie side by side, without a package."""
-    text = (resources.files(_READERS) / f"{name}.py").read_text("utf-8")
-    return text.replace("from .", "from ")
+    files = sorted(resources.files(_READERS).iterdir(), key=lambda file: file.name)
+    modules = {
+        f"{_PACKAGE}.{file.name.removesuffix('.py')}": file.read_text("utf-8")
+        for file in files
+        if file.name.endswith(".py") and file.name != "__init__.py"
+    }
+    return _MAIN, modules

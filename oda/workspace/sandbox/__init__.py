@@ -1,1 +1,1 @@
-"""Where code runs that nobody has read: one interface, several sandboxes."""
+"""Execution of untrusted code: one interface, several sandboxes."""

@@ -40,21 +40,22 @@ _WEAKNESSES = (
 
 
 class ExecutorSandbox:
-    """Any ADK code executor that runs code elsewhere, behind the protocol of sandboxes.
+    """Adapts an ADK code executor that runs code remotely to the `Sandbox` protocol.
 
-    All files of the workspace are sent with each run. What comes back is written into the workspace
-    as far as the limits allow. What is tested is that it works, not how well it keeps code in.
-    Output comes at the end of a run. A run that is cancelled or takes too long is given up here; it
-    goes on there for as long as the executor's own `timeout_seconds` let it.
+    All files of the workspace are sent with each run. Returned files are written into the workspace
+    as far as the limits allow. The self-test checks that the executor works, not how well it
+    confines code. Output arrives at the end of a run. A run that is cancelled or times out is
+    abandoned here; remotely it continues until the executor's own `timeout_seconds`.
 
     Args:
         executor: Such as `AgentEngineSandboxCodeExecutor`.
-        files: How they travel. `apart`: as the executor's input and output files. `in_code`: within
-            the code and its output, for executors that take nothing else (`ContainerCodeExecutor`,
+        files: How files are transferred. `apart`: as the executor's input and output files.
+            `in_code`: within the code and its output, for executors that support nothing else
+            (`ContainerCodeExecutor`,
             whose code may have 128 KiB, and `GkeCodeExecutor`, 1 MiB).
 
     Raises:
-        ConfigurationError: it runs code beside this server, or does not run any.
+        ConfigurationError: the executor runs code on this machine, or does not run any.
     """
 
     def __init__(
@@ -138,7 +139,10 @@ class ExecutorSandbox:
         return Report(self.name, False, fault, f"check how the executor is set up{other}")
 
     def _invocation(self, workspace: Workspace) -> InvocationContext:
-        """What executors ask for. What they keep in its session is kept for this workspace only."""
+        """Return the context that executors require.
+
+        Data they store in its session is per workspace.
+        """
         session = self._sessions.setdefault(
             workspace, Session(id=workspace.run_id, app_name="oda", user_id="sandbox")
         )

@@ -1,4 +1,4 @@
-"""What the hostile code of the self-test is pointed at: a file, listeners, a process."""
+"""Targets for the hostile code of the self-test: a file, listeners, a process."""
 
 import hashlib
 import os
@@ -25,13 +25,13 @@ class Bait:
     token: str
     directory: Path
     listeners: Mapping[str, socket.socket]
-    """By the try that would reach them, in the words of `hostile.py`."""
+    """Listeners by the attempt that would reach them, as named in `hostile.py`."""
     process: subprocess.Popen[bytes]
     """Has the token in its environment."""
 
     @property
     def given(self) -> dict[str, Any]:
-        """What the hostile code is told."""
+        """The description of the targets that the hostile code is given."""
         return {
             "token": self.token,
             "directory": str(self.directory),
@@ -50,7 +50,7 @@ class Bait:
         }
 
     def variables(self) -> set[str]:
-        """Hashes of what stands in the environment of the process and in that of this one."""
+        """Return hashes of the environment variables of the bait process and of this process."""
         return {
             hashlib.sha256(os.fsencode(f"{name}={value}")).hexdigest()
             for name, value in [*os.environ.items(), (_CANARY, self.token)]

@@ -1,14 +1,14 @@
-"""The first thing that runs inside a sandbox: it puts the limits in place, then runs the code.
+"""The first code that runs inside a sandbox: it applies the limits, then runs the program.
 
-It is handed to the interpreter as text, so it stands alone; and it imports little, as every run
-waits for it. The number of a socket is its argument. Over it, it gives a handle of the working
-directory and of the folders that are its further arguments, gets its orders to the end of the
-stream, says `R` once everything holds, and when the code has ended, how much time of the processor
-it took.
+It is passed to the interpreter as text, so it must be self-contained, and it imports little,
+because every run waits for it. Its first argument is the number of a socket. Over the socket it
+sends handles of the working directory and of the folders given as further arguments, receives its
+orders up to the end of the stream, sends `R` once all limits are in force, and after the code has
+ended the CPU time that it took.
 """
 
 # ruff: noqa: PTH103, PTH109, PTH120, PTH123, SIM105
-# What these would have instead takes longer to import than all the rest.
+# The modules that these rules prefer take longer to import than everything else.
 
 from __future__ import annotations
 
@@ -46,19 +46,25 @@ HINTS = {
     "/multiprocessing/": "no processes can be started here; use threads (ThreadPoolExecutor)",
     "/socket.py": "there is no network here; use the files that are given",
 }
-"""What a failure of the system means, by the part of the library that it comes from."""
+"""Explanations of system errors, by the part of the library that raised them."""
 
 
 class Modules:
-    """The sources that came with the orders: a finder and a loader of modules in one."""
+    """Finder and loader of the modules whose sources came with the orders.
+
+    A dotted name is a module in a package; the package needs no source of its own.
+    """
 
     def __init__(self, sources: dict[str, str]) -> None:
-        self._sources = sources
+        packages = {name.rpartition(".")[0] for name in sources} - {""}
+        self._sources = {**dict.fromkeys(packages, ""), **sources}
+        self._packages = packages
 
     def find_spec(self, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
         if name not in self._sources:
             return None
-        return ModuleSpec(name, self, origin=f"{name}.py")  # type: ignore[arg-type]
+        is_package = name in self._packages
+        return ModuleSpec(name, self, origin=f"{name}.py", is_package=is_package)  # type: ignore[arg-type]
 
     def create_module(self, spec: ModuleSpec) -> None:
         return None
@@ -108,12 +114,12 @@ def obey(orders: Orders) -> None:
             file.write(content)
     if confinement := orders["confinement"]:
         confine: dict[str, object] = {}
-        exec(compile(confinement["source"], "confine.py", "exec"), confine)
+        exec(compile(confinement["source"], "landlock.py", "exec"), confine)
         confine["confine"](confinement)  # type: ignore[operator]
 
 
 def let_import(orders: Orders) -> None:
-    """The order is: what came with the code, the library, what is installed, its own files."""
+    """Order imports: modules of the orders, the library, installed packages, own files."""
     if orders["bytecode"]:
         CompiledElsewhere.folder = orders["bytecode"]
         hook = FileFinder.path_hook(

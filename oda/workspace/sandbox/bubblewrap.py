@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from oda.confinement.seccomp import assemble, rules_of_namespaces, this_machine
 from oda.errors import SandboxUnavailableError
 from oda.workspace.path_guard import Root
 from oda.workspace.sandbox import stage
@@ -22,7 +23,6 @@ from oda.workspace.sandbox.sandbox import (
     RunResult,
     SandboxLimits,
 )
-from oda.workspace.sandbox.seccomp import assemble, rules_of_namespaces, this_machine
 from oda.workspace.sandbox.self_test import self_test
 from oda.workspace.workspace import Workspace
 
@@ -134,7 +134,7 @@ def _filter() -> Iterator[int]:
 
 
 def _is_sized(box: Root, size: int) -> bool:
-    """Whether it is a file system of just the size that was asked for, as only ours is."""
+    """Return whether it is a file system of exactly the requested size, as only ours is."""
     status = os.fstatvfs(box.fileno())
     return status.f_blocks * status.f_frsize == size
 

@@ -1,4 +1,4 @@
-"""What may be used as the sandbox, by the name that the settings give."""
+"""The sandboxes that may be used, according to the settings."""
 
 from collections.abc import Sequence
 from typing import assert_never

@@ -1,7 +1,7 @@
-"""Runs a program elsewhere; sent as text with a call of `main` behind it, nobody imports it.
+"""Runs a program remotely; sent as text followed by a call of `main`, never imported.
 
-A program may come with its files, for places that take nothing but code. It then runs in a
-directory of its own, and what it leaves there is printed as the last line, behind a marker.
+A program may come with its files, for executors that accept only code. It then runs in a directory
+of its own, and the files it leaves there are printed as the last line, after a marker.
 """
 
 import base64
@@ -18,7 +18,7 @@ def main(given: dict[str, Any]) -> None:
     """Run `given["main"]`; its failure is a traceback and an exit code, as that of a script."""
     directory = Path(tempfile.mkdtemp())
     modules = directory / "modules"
-    _write(modules, {f"{name}.py": text.encode() for name, text in given["modules"].items()})
+    _write(modules, {_file(name): text.encode() for name, text in given["modules"].items()})
     sys.path.insert(0, str(modules))
     sys.argv = ["main.py", *given["arguments"]]
     marker = given["marker"]
@@ -44,6 +44,10 @@ def _write(directory: Path, files: dict[str, bytes]) -> None:
         path = directory / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
+
+
+def _file(module: str) -> str:
+    return f"{module.replace('.', '/')}.py"
 
 
 def _run(source: str) -> int:

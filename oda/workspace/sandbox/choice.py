@@ -25,7 +25,7 @@ from oda.workspace.workspace import Workspace
 _logger = get_logger(__name__)
 
 _ASK_AGAIN_S = 60.0
-"""How long it is believed that there is none."""
+"""Time after which a missing sandbox is looked for again, in seconds."""
 _REMEDY = (
     "install bubblewrap (`apt install bubblewrap`; Ubuntu 24.04 also needs the AppArmor profile "
     "bwrap-userns-restrict, `apt install apparmor-profiles`), or have a kernel from 6.2 with "
@@ -44,16 +44,16 @@ class _Choice:
 class Sandboxes:
     """Runs programs in the sandbox that the settings ask for.
 
-    It is tested once, before its first use or when `start` is called. Where none can be had, runs
-    are refused; code never gets a weaker one than the settings allow. `unsafe-subprocess` is
-    refused where `ODA_HOST` is not an address of this machine, whoever may log in there.
+    It is tested once, before its first use or when `start` is called. If none is available, runs
+    are refused; code never runs in a weaker one than the settings allow. `unsafe-subprocess` is
+    refused if `ODA_HOST` is not a loopback address, even with authentication.
 
     Args:
         settings: `sandbox`, `workspace` and `host`.
-        remote: Used instead of those of this machine unless the settings say `none`, such as an
-            `ExecutorSandbox`. A host sets it inside of its context, with
+        remote: Used instead of those of this machine unless the setting is `none`, such as an
+            `ExecutorSandbox`. A host application sets it inside of its context, with
             `default_sandboxes.set(Sandboxes(settings, remote=…))`.
-        clock: Tells when to look again for a sandbox that could not be had.
+        clock: Determines when to look again for a sandbox that was not available.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class Sandboxes:
 
     @property
     def limits(self) -> SandboxLimits:
-        """What one run may take, as the settings say."""
+        """The limits of one run, from the settings."""
         ours = self._settings.workspace
         return SandboxLimits(
             wall_s=ours.run_timeout_s,
@@ -100,7 +100,7 @@ class Sandboxes:
         self._choice()
 
     async def report(self) -> Report:
-        """Which sandbox is used; or why there is none, and how to get one."""
+        """Report the sandbox in use, or why there is none and how to get one."""
         return (await asyncio.shield(self._choice())).report
 
     async def run(
@@ -182,7 +182,7 @@ def _line(report: Report) -> str:
 
 
 default_sandboxes: LoopDefault[Sandboxes] = LoopDefault()
-"""What runs code in an event loop; set by the composition root."""
+"""The sandboxes used in an event loop; set by the composition root."""
 
 _elsewhere: WeakKeyDictionary[asyncio.AbstractEventLoop, Sandboxes] = WeakKeyDictionary()
 

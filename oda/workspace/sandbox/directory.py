@@ -27,18 +27,18 @@ _DELETED = re.compile(rb"^\S+ \S+ \S+ (?P<device>\S+) (?P<inode>\d+) .*\(deleted
 
 @dataclass(frozen=True)
 class RunDirectory:
-    """Of one run; it goes away with it."""
+    """The directory of one run; removed when the run ends."""
 
     box: Path
-    """Where the code works."""
+    """Working directory of the code."""
     temporary: Path
-    """Where it may have temporary files."""
+    """Directory for temporary files of the code."""
     input: Path
-    """What it may only read; it is linked into the box."""
+    """Read-only files; linked into the box."""
     max_bytes: int
 
     def is_box(self, box: Root) -> bool:
-        """Whether this is what is open there."""
+        """Return whether an open directory is the box."""
         return os.path.samestat(os.fstat(box.fileno()), self.box.lstat())
 
     def prepare(self, box: Root) -> None:
@@ -46,7 +46,10 @@ class RunDirectory:
         os.symlink(self.input, stage.READ_ONLY, dir_fd=box.fileno())
 
     def is_overfull(self, folders: Sequence[Root], pid: int) -> bool:
-        """Whether more lies there than may; what lies there is counted, so it takes its time."""
+        """Return whether the directory exceeds its limit.
+
+        Takes time, since all files are counted.
+        """
         taken = steps = 0
         with Root.at(self.temporary) as temporary:
             for root in (*folders, temporary):
@@ -87,14 +90,14 @@ async def sweep_run_directories() -> None:
 
 
 def _deleted_bytes(pid: int) -> int:
-    """What files take that are open, and have no name any more."""
+    """Return the size of open files that have been deleted."""
     found = (status for status in _open_files(pid) if stat.S_ISREG(status.st_mode))
     sizes = {(one.st_dev, one.st_ino): one.st_blocks * 512 for one in found if one.st_nlink == 0}
     return sum(sizes.values())
 
 
 def _open_files(pid: int) -> Iterator[os.stat_result]:
-    """Of a process; its threads share them, and the first may have ended."""
+    """Yield the open files of a process; its threads share them, and the first may have ended."""
     for thread in _threads(pid):
         with suppress(OSError):
             handles = list((thread / "fd").iterdir())
@@ -106,7 +109,7 @@ def _open_files(pid: int) -> Iterator[os.stat_result]:
 
 
 def _mapped_deleted(pid: int) -> int:
-    """How many files without a name are mapped; nobody can tell how large they are."""
+    """Return the number of deleted files that are mapped; their sizes are unknown."""
     for thread in _threads(pid):
         with suppress(OSError):
             if maps := (thread / "maps").read_bytes():

@@ -1,4 +1,4 @@
-"""What is said to an ADK code executor, and what is heard from it. Pure but for our own source."""
+"""Requests to an ADK code executor and its answers. Pure, except that it reads our own source."""
 
 import binascii
 import json
@@ -20,12 +20,12 @@ from oda.workspace.sandbox.sandbox import Program
 
 @dataclass(frozen=True)
 class Outcome:
-    """What an executor has answered; comes from where nothing is trusted."""
+    """The answer of an executor; untrusted."""
 
     stdout: str
     stderr: str
     exit_code: int
-    """By ADK's rule where none was told: what writes to stderr has failed."""
+    """Exit code; if none was reported, output on stderr counts as failure, as in ADK."""
     files: Mapping[str, bytes]
 
 
@@ -64,7 +64,7 @@ def _carried(program: Program, files: Mapping[str, bytes], marker: str | None) -
 
 
 def outcome(result: CodeExecutionResult, *, marker: str | None) -> Outcome:
-    """What has become of a request that was made with the same marker."""
+    """Return the outcome of a request that was made with the same marker."""
     stdout, exit_code = result.stdout, result.exit_code
     files = {file.name: _bytes(file.content) for file in result.output_files}
     if marker is not None:
@@ -81,7 +81,7 @@ def outcome(result: CodeExecutionResult, *, marker: str | None) -> Outcome:
 
 
 def _bytes(content: str | bytes) -> bytes:
-    """Of a file as executors give it: bytes as they are, or a text that should be base64."""
+    """Return the content of a file: bytes as they are, text decoded from base64 if possible."""
     if isinstance(content, bytes):
         return content
     try:

@@ -1,8 +1,8 @@
-"""A program that tries to do what no sandbox may let it; `self_test` runs it, nobody imports it.
+"""A program that attempts everything a sandbox must prevent; run by `self_test`, never imported.
 
-Its argument is a JSON object with what to try things on. It prints pairs in lines of JSON: `tries`
-and the names of all, `variables` and what it could read of them, then each try and whether it
-succeeded. What only the other side can see is judged there.
+Its argument is a JSON object that describes the targets. It prints pairs as lines of JSON: `tries`
+with the names of all attempts, `variables` with those it could read, then each attempt and whether
+it succeeded. Attempts whose effect is only visible from outside are judged there.
 """
 
 import ctypes
@@ -97,7 +97,7 @@ def _open_to_write(path: str) -> None:
 
 
 def _touch_mode(path: Path) -> None:
-    """Set it to what it is; that counts as a change, where it is not only said to be one."""
+    """Set the mode to its current value, which counts as a change unless it is only simulated."""
     before = path.stat()
     path.chmod(before.st_mode & 0o7777)
     if path.stat().st_ctime_ns == before.st_ctime_ns:

@@ -1,22 +1,18 @@
 """Code that denies itself files and system calls, where no namespaces can be had."""
 
+from oda.confinement import Confinement, confinement_among_others
+from oda.confinement.landlock import landlock_version
+from oda.confinement.system import PREFIXES
 from oda.errors import SandboxUnavailableError
-from oda.workspace.sandbox.confine import landlock_version
 from oda.workspace.sandbox.directory import RunDirectory, run_directory, sweep_run_directories
-from oda.workspace.sandbox.inside import source_of
 from oda.workspace.sandbox.local import Place, run_in
-from oda.workspace.sandbox.orders import Confinement
 from oda.workspace.sandbox.prepared import Prepared, prepare
 from oda.workspace.sandbox.python_environment import PythonEnvironment
 from oda.workspace.sandbox.sandbox import OnOutput, Program, Report, RunResult, SandboxLimits
-from oda.workspace.sandbox.seccomp import assemble, rules_among_others, this_machine
 from oda.workspace.sandbox.self_test import NAMES_OUTSIDE, OVER_QUOTA, self_test
-from oda.workspace.sandbox.system import FILES, FOLDERS, PREFIXES, ROOT_FOLDERS
 from oda.workspace.workspace import Workspace
 
 _LEAST_VERSION = 3
-_SOURCES = ("/dev/random", "/dev/urandom")
-_SINK = "/dev/null"
 _WEAKNESSES = {
     NAMES_OUTSIDE: "names, sizes and times of files outside can be found out, not their content",
     OVER_QUOTA: "the quota of the disk is watched several times a second, not enforced",
@@ -67,17 +63,14 @@ class LandlockSandbox:
             return await run_in(place, program, workspace, limits, on_output)
 
     def _confinement(self, directory: RunDirectory, pid: int) -> Confinement:
-        readable = [*FOLDERS, *ROOT_FOLDERS, *FILES, *self._python.site_packages, directory.input]
+        readable = [*self._python.site_packages, directory.input]
         if self._python.base not in PREFIXES:
             readable.append(self._python.base)
         if self._prepared.bytecode:
             readable.append(self._prepared.bytecode)
-        return {
-            "source": source_of("confine"),
-            "readable": [*_SOURCES, *map(str, readable)],
-            "writable": [_SINK, str(directory.box), str(directory.temporary)],
-            "filter": assemble(rules_among_others(pid), this_machine()),
-        }
+        return confinement_among_others(
+            pid, readable=readable, writable=(directory.box, directory.temporary)
+        )
 
 
 def _check_kernel() -> None:

@@ -11,11 +11,12 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
+from oda.confinement import Confinement
 from oda.errors import SandboxUnavailableError, WorkspaceError
 from oda.workspace.path_guard import Root
 from oda.workspace.sandbox import stage
 from oda.workspace.sandbox.inside import source_of
-from oda.workspace.sandbox.orders import Confinement, Orders, packed, resource_limits
+from oda.workspace.sandbox.orders import Orders, packed, resource_limits
 from oda.workspace.sandbox.prepared import Prepared
 from oda.workspace.sandbox.process import Output, Process, Stopped, readable, started
 from oda.workspace.sandbox.sandbox import (
@@ -38,7 +39,7 @@ _FONT_NAMES = (
     *("SimSun", "Microsoft YaHei", "PingFang SC", "Heiti SC", "Heiti TC", "STHeiti", "KaiTi"),
     *("WenQuanYi Zen Hei", "WenQuanYi Micro Hei", "Arial Unicode MS", "Hiragino Sans GB"),
 )
-"""What programs ask for that draw charts in Chinese; all of them are the one font that is there."""
+"""Fonts that programs request for charts in Chinese; all are mapped to the one available font."""
 
 _CHARTS = f"font.family: sans-serif, {_FONT_NAMES[0]}\n"
 _START_S = 15.0
@@ -52,32 +53,35 @@ _ROOM_FOR_ANCILLARY = socket.CMSG_SPACE(4 * _MAX_FOLDERS) + socket.CMSG_SPACE(_C
 
 @dataclass(frozen=True)
 class Place:
-    """Where one run takes place, made ready by the sandbox."""
+    """The environment of one run, prepared by the sandbox."""
 
     command: Sequence[str]
-    """What starts the interpreter, with its options."""
+    """Command that starts the interpreter, with its options."""
     temporary: str
     """A directory for temporary files, by its name inside."""
     site_packages: Sequence[Path]
-    """Where packages are imported from, by their names inside."""
+    """Package directories, by their names inside."""
     font: Path | None
     """For Chinese, Japanese and Korean, by its name inside."""
     prepared: Prepared
     """With its folder by its name inside."""
     is_box: Callable[[Root], bool]
-    """Whether a handle is that of the directory which was made for the code."""
+    """Returns whether a handle is that of the directory created for the code."""
     is_overfull: Callable[[Sequence[Root], int], bool]
-    """Whether more was written than may be: to the box and the watched folders, by the process with
-    this id. Asked again and again, in a thread."""
+    """Returns whether the process with this id has written too much to the box and the watched
+    folders. Called repeatedly, in a thread.
+    """
     watched: Sequence[str] = ()
     """Folders that code may write to beside the box, by their names inside."""
     fds: Sequence[int] = ()
     cwd: Path | None = None
-    """Where the command starts, if it is not left to the command."""
+    """Working directory of the command; None if the command sets it itself."""
     prepare: Callable[[Root], None] = lambda box: None
     """Called in a thread before the box is filled."""
     confinement: Callable[[int], Confinement | None] = lambda pid: None
-    """What the process with this id lays on itself before it runs the code."""
+    """Returns the confinement that the process with this id applies to itself before it runs the
+    code.
+    """
 
 
 async def run_in(
@@ -203,10 +207,10 @@ def _furnish(place: Place, box: Root, root: Root) -> dict[str, stage.Stamp]:
 
 
 async def _order(control: socket.socket, orders: Orders) -> None:
-    """Send what is to be done, and wait until it begins.
+    """Send the orders, and wait until the code begins.
 
     Raises:
-        _NotBegunError: it has not.
+        _NotBegunError: the code has not begun.
     """
     loop = asyncio.get_running_loop()
     try:

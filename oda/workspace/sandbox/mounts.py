@@ -1,12 +1,12 @@
-"""What code in a namespace of its own sees of the host, read only: `bwrap`'s arguments for it."""
+"""The read-only view of the host for code in its own namespaces, as arguments of `bwrap`."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from oda.confinement.system import FILES, FOLDERS, PREFIXES, ROOT_FOLDERS
 from oda.workspace.sandbox.prepared import Prepared
 from oda.workspace.sandbox.python_environment import PythonEnvironment
-from oda.workspace.sandbox.system import FILES, FOLDERS, PREFIXES, ROOT_FOLDERS
 
 _PYTHON = "/opt/python"
 _PACKAGES = "/opt/site-packages"
@@ -20,7 +20,7 @@ _OF_THE_KERNEL = tuple(
         *("kpagecount", "kpageflags", "modules", "slabinfo", "timer_list", "vmallocinfo"),
     )
 )
-"""What the kernel tells of itself, and of the whole machine; it is hidden."""
+"""Information about the kernel and the whole machine, which is hidden."""
 
 _DEVICES = ("null", "random", "urandom")
 """Not `zero`: mapped and shared, it is memory that no limit counts."""
@@ -28,7 +28,7 @@ _DEVICES = ("null", "random", "urandom")
 _LINKS = {"fd": "", "stdin": "/0", "stdout": "/1", "stderr": "/2"}
 
 TEMPORARY = ("/tmp", "/dev/shm")
-"""Where code may write, beside where it works."""
+"""Directories that code may write to in addition to its working directory."""
 
 _TEMPORARY_BYTES = 64 * 2**20
 _SHARED_MEMORY_BYTES = 16 * 2**20
@@ -59,7 +59,7 @@ def system_arguments() -> Iterator[str]:
 
 @dataclass(frozen=True)
 class PythonInside:
-    """Where a Python environment of the host is seen inside."""
+    """Location of a Python environment of the host inside the sandbox."""
 
     arguments: tuple[str, ...]
     executable: str

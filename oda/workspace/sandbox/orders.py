@@ -1,9 +1,10 @@
-"""What a run is told before it begins: plain values, sent in marshal's format."""
+"""Instructions for a run: plain values in marshal's format."""
 
 import marshal
 import resource
 from typing import Any, TypedDict, cast
 
+from oda.confinement import Confinement
 from oda.workspace.sandbox.sandbox import SandboxLimits
 
 _PENDING_SIGNALS = 1024
@@ -13,19 +14,8 @@ _FORMAT = 2
 """The version of the format that each interpreter of Python 3 reads."""
 
 
-class Confinement(TypedDict):
-    """What the process is to lay on itself, where nobody else can."""
-
-    source: str
-    """The text of `confine.py`."""
-    readable: list[str]
-    writable: list[str]
-    filter: bytes
-    """Of system calls."""
-
-
 class Orders(TypedDict):
-    """Everything that `boot.py` is told."""
+    """The data passed to `boot.py`."""
 
     main: str
     modules: dict[str, str]
@@ -37,21 +27,21 @@ class Orders(TypedDict):
     """To write before the code begins: content by name, in folders that are made."""
     site_packages: list[str]
     bytecode: str | None
-    """Where the bytecode of what is installed lies; None for beside the sources."""
+    """Directory of the bytecode of installed packages; None if it is next to the sources."""
     font: list[str]
     """A file, and the names under which charts find it; empty for none."""
     confinement: Confinement | None
 
 
 def resource_limits(limits: SandboxLimits) -> list[tuple[int, int, int]]:
-    """What the kernel holds a process to. At the soft limit of time it is told, then killed."""
+    """Return the kernel limits of a process. At the soft CPU limit it is signalled, then killed."""
     file_bytes = min(limits.file_bytes, limits.quota_bytes)
     return [
         (resource.RLIMIT_AS, limits.memory_bytes, limits.memory_bytes),
         (resource.RLIMIT_CPU, limits.cpu_s, limits.cpu_s + 1),
         (resource.RLIMIT_FSIZE, file_bytes, file_bytes),
         (resource.RLIMIT_NOFILE, limits.open_files, limits.open_files),
-        (resource.RLIMIT_CORE, 1, 1),  # where dumps go to a program, 0 does not stop them
+        (resource.RLIMIT_CORE, 1, 1),  # if dumps go to a program, a limit of 0 does not stop them
         (resource.RLIMIT_SIGPENDING, _PENDING_SIGNALS, _PENDING_SIGNALS),
         (resource.RLIMIT_RTPRIO, 0, 0),
         (resource.RLIMIT_NICE, 0, 0),

@@ -1,7 +1,7 @@
-"""What is made once for an environment so that each run of code starts faster.
+"""Data prepared once per environment so that runs of code start faster.
 
-Packages that were installed without bytecode would be compiled anew in every run, as none can be
-kept there. It is kept in the system's directory for temporary files, for this user only.
+Packages installed without bytecode would be compiled again in every run, since runs cannot store
+any. It is kept in the system's directory for temporary files, for this user only.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ _TIMEOUT_S = 120.0
 
 @dataclass(frozen=True)
 class Prepared:
-    """What there is of it; all of it may be missing."""
+    """The available prepared data; any of it may be missing."""
 
     bytecode: Path | None = None
     """A folder, below which the bytecode of a source lies at the path of the source."""
@@ -79,10 +79,10 @@ def _make(python: PythonEnvironment, folder: Path) -> None:
 
 
 def _private_folder() -> Path:
-    """A folder that nobody else can write to.
+    """Create or return a folder that only this user can write to.
 
     Raises:
-        OSError: somebody else has made it.
+        OSError: the folder belongs to another user.
     """
     folder = Path(tempfile.gettempdir(), f"oda-sandbox-{os.getuid()}")
     folder.mkdir(mode=0o700, exist_ok=True)
@@ -101,7 +101,7 @@ def _key(python: PythonEnvironment) -> str:
 
 
 def _has_bytecode(python: PythonEnvironment) -> bool:
-    """Whether the packages were compiled when they were installed."""
+    """Return whether the packages were compiled when they were installed."""
     return any(
         next(packages.glob("*/__pycache__"), None) is not None for packages in python.site_packages
     )

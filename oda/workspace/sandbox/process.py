@@ -19,11 +19,11 @@ from oda.workspace.sandbox.sandbox import OnOutput, Stream
 Stopped = Literal["cancelled", "timed_out", "output_limit", "disk_limit", "thread_limit"]
 
 _LAST_OUTPUT_S = 1.0
-"""How long output is awaited of whoever was started and has left the group."""
+"""Time to wait for output of processes that have left the group, in seconds."""
 
 
 class Output:
-    """What a process prints: read to the end, kept to a cap, decoded piece by piece."""
+    """The output of a process: read to the end, kept up to a limit, decoded incrementally."""
 
     def __init__(self, max_bytes: int, on_output: OnOutput | None) -> None:
         self._left = max_bytes
@@ -90,7 +90,7 @@ class Process:
 
     @property
     def cpu_s(self) -> float | None:
-        """What it took of the processor; None if one that we adopted has ended by itself."""
+        """CPU time of the process; None if an adopted process has ended by itself."""
         return self._cpu_s
 
     def adopt(self, pid: int) -> None:
@@ -128,9 +128,9 @@ class Process:
         cancelled: asyncio.Event,
         watches: Mapping[Stopped, Callable[[], Awaitable[None]]],
     ) -> Stopped | None:
-        """Wait for its end; bring it about where it takes too much, and return what.
+        """Wait for the end of the process; kill it if it exceeds a limit, and return which one.
 
-        Each watch returns when it does.
+        Each watch returns when its limit is exceeded.
         """
         ended = asyncio.ensure_future(self.ended())
         limits: dict[asyncio.Future[Any], Stopped] = {
@@ -214,7 +214,7 @@ def _same(drain: _Drain) -> _Drain:
 
 
 def _clock_of(pid: int) -> int:
-    """The clock that counts what a process takes of the processor, as Linux numbers it."""
+    """Return the clock of a process's CPU time, as numbered by Linux."""
     return ~pid << 3 | 2
 
 

@@ -9,7 +9,7 @@ from oda.workspace.workspace import Workspace
 Stream = Literal["stdout", "stderr"]
 
 OnOutput = Callable[[Stream, str], None]
-"""Told of each piece of output as it comes; on the event loop."""
+"""Called with each piece of output as it arrives, on the event loop."""
 
 Ending = Literal["exited", "timed_out", "output_limit", "cpu_limit", "killed"]
 """`output_limit`: more was printed than is taken; `killed`: by a signal, such as for its memory."""
@@ -17,7 +17,7 @@ Ending = Literal["exited", "timed_out", "output_limit", "cpu_limit", "killed"]
 
 @dataclass(frozen=True)
 class SandboxLimits:
-    """What one run may take."""
+    """The limits of one run."""
 
     wall_s: float = 60.0
     cpu_s: int = 30
@@ -39,7 +39,9 @@ class Program:
 
     main: str
     modules: Mapping[str, str] = field(default_factory=dict)
-    """Source by module name (`office_texts`); it may import them, and not change them."""
+    """Sources of importable modules by name (`texts`, `office.texts`); the program cannot change
+    them.
+    """
     arguments: Sequence[str] = ()
     """Its `sys.argv[1:]`."""
 
@@ -54,7 +56,7 @@ class LeftBehind:
 
 @dataclass(frozen=True)
 class RunResult:
-    """What has become of a run."""
+    """The result of a run."""
 
     ending: Ending
     exit_code: int | None
@@ -62,7 +64,7 @@ class RunResult:
     stdout: str
     stderr: str
     truncated: bool
-    """Whether something of the output is missing."""
+    """Whether part of the output is missing."""
     files: tuple[str, ...]
     """New or changed, by their paths in the workspace, in order."""
     left_behind: tuple[LeftBehind, ...] = ()
@@ -72,7 +74,7 @@ class RunResult:
 
 @dataclass(frozen=True)
 class Report:
-    """Whether a sandbox can be used here, as a test of it has shown."""
+    """Whether a sandbox works on this machine, according to its self-test."""
 
     sandbox: str
     available: bool
@@ -80,7 +82,7 @@ class Report:
     """Why not, or what it was seen to stop."""
     remedy: str | None = None
     weaknesses: tuple[str, ...] = ()
-    """What it does not give, such as `no hard quota of the disk`."""
+    """Guarantees that it lacks, such as `no hard quota of the disk`."""
 
 
 class Sandbox(Protocol):

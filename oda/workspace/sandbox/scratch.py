@@ -21,7 +21,7 @@ _LEFT_S = 3600.0
 
 @contextmanager
 def scratch(parent: Path) -> Iterator[Path]:
-    """A new directory, locked while it is used; it goes away with all that is in it."""
+    """Create a directory that is locked while in use; remove it with its content at the end."""
     top = parent / f"{_PREFIX}{secrets.token_hex(8)}"
     top.mkdir(mode=0o700)
     try:

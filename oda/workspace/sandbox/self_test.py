@@ -1,26 +1,18 @@
 """Does a sandbox hold here, and does it work? Found out by trying it."""
 
-import asyncio
 import json
 import secrets
-import shutil
-import tempfile
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
-from pathlib import Path
+from collections.abc import Mapping
 
-from oda.clock import SystemClock
 from oda.errors import OdaError, SandboxUnavailableError
-from oda.settings import WorkspaceSettings
 from oda.workspace.sandbox.bait import lay_bait
 from oda.workspace.sandbox.inside import source_of
 from oda.workspace.sandbox.sandbox import Program, Report, Sandbox, SandboxLimits
-from oda.workspace.workspace import Workspace
-from oda.workspace.workspaces import Workspaces
+from oda.workspace.workspaces import temporary_workspace
 
 NAMES_OUTSIDE = "find out names of files outside"
 OVER_QUOTA = "write more than its quota"
-"""What a sandbox may be known not to stop, in the words of `hostile.py`."""
+"""An attempt that some sandboxes are known not to prevent, as named in `hostile.py`."""
 
 _LIMITS = SandboxLimits(
     wall_s=30.0, cpu_s=15, memory_bytes=2**30, quota_bytes=16 * 2**20, file_bytes=4 * 2**20
@@ -39,12 +31,12 @@ Path("output/a.txt").write_bytes(Path("input/a.txt").read_bytes())
 
 
 async def self_test(sandbox: Sandbox, *, weaknesses: Mapping[str, str] | None = None) -> Report:
-    """Run what must work, then what must fail.
+    """Check that normal code works, then that hostile code fails.
 
     Args:
         sandbox: One of this machine.
-        weaknesses: Tries of `hostile.py` that it is known not to stop, and how the report tells of
-            each.
+        weaknesses: Attempts of `hostile.py` that it is known not to prevent, with their description
+            in the report.
     """
     known = weaknesses or {}
     try:
@@ -66,7 +58,7 @@ async def fault_of(sandbox: Sandbox) -> str | None:
         SandboxUnavailableError: it cannot be started.
     """
     content = secrets.token_bytes(8)
-    async with _workspace() as workspace:
+    async with temporary_workspace() as workspace:
         await workspace.write("input/a.txt", content)
         result = await sandbox.run(_WORKS, workspace, _LIMITS)
         if result.ending != "exited" or result.exit_code != 0:
@@ -78,7 +70,7 @@ async def fault_of(sandbox: Sandbox) -> str | None:
 
 
 async def _breach_of(sandbox: Sandbox, known: Mapping[str, str]) -> str | None:
-    """What hostile code could do in it; the last try may be the end of it.
+    """Return the first successful attempt of hostile code; its last attempt may end the sandbox.
 
     Raises:
         SandboxUnavailableError: it cannot be started.
@@ -90,7 +82,7 @@ async def _breach_of(sandbox: Sandbox, known: Mapping[str, str]) -> str | None:
             "quota_bytes": _LIMITS.quota_bytes,
             "file_bytes": _LIMITS.file_bytes,
         }
-        async with _workspace() as workspace:
+        async with temporary_workspace() as workspace:
             await workspace.write("input/a.txt", b"as it was")
             hostile = Program(source_of("hostile"), arguments=(json.dumps(given),))
             result = await sandbox.run(hostile, workspace, _LIMITS)
@@ -103,15 +95,3 @@ async def _breach_of(sandbox: Sandbox, known: Mapping[str, str]) -> str | None:
         told["read the variables of the server"] = not bait.variables().isdisjoint(variables)
     through = [name for name, succeeded in told.items() if succeeded and name not in known]
     return f"code in it could {', '.join(through)}" if through else None
-
-
-@asynccontextmanager
-async def _workspace() -> AsyncIterator[Workspace]:
-    """An empty one, for a single run."""
-    directory = await asyncio.to_thread(tempfile.mkdtemp, prefix="oda-self-test-")
-    try:
-        workspaces = Workspaces(Path(directory), WorkspaceSettings(), SystemClock())
-        async with await workspaces.open("self-test", "run") as workspace:
-            yield workspace
-    finally:
-        await asyncio.to_thread(shutil.rmtree, directory, ignore_errors=True)

@@ -32,7 +32,7 @@ _MAX_SHOWN = 512
 
 @dataclass(frozen=True)
 class Collected:
-    """What has become of the files of a run."""
+    """The files collected from a run."""
 
     files: tuple[str, ...]
     """New or changed."""
@@ -64,7 +64,7 @@ def fill(box: Root, root: Root) -> dict[str, Stamp]:
 async def collect(
     box: Root, before: Mapping[str, Stamp], workspace: Workspace, limits: SandboxLimits
 ) -> Collected:
-    """Take over what is new or changed, and delete what is not there any more."""
+    """Copy new and changed files into the workspace, and delete files that no longer exist."""
     found = await asyncio.to_thread(_look, box, before, limits)
     files = []
     for path in found.deleted:
@@ -148,7 +148,7 @@ def _shortened(left_behind: list[LeftBehind]) -> tuple[LeftBehind, ...]:
 
 
 def _staged(root: Root) -> Iterator[Entry]:
-    """What is in a directory, as deep as paths of a workspace may be: code can go far deeper."""
+    """Yield the entries down to the depth of a workspace path: code can nest far deeper."""
     folders = [""]
     while folders:
         with suppress(WorkspaceError):  # it is gone
@@ -161,7 +161,7 @@ def _staged(root: Root) -> Iterator[Entry]:
 
 
 def _is_sealed(folder: Entry) -> bool:
-    """Whether its name is none that a path may have, so that nothing in it can be used either."""
+    """Return whether a folder's name is not allowed in paths, so that its content is unusable."""
     try:
         names_of(folder.path)
     except PathRefusedError:

@@ -14,6 +14,7 @@ MODULES = (
     *("matplotlib.pyplot", "matplotlib.backends.backend_agg", "matplotlib.backends.backend_svg"),
     *("openpyxl", "docx", "pptx", "reportlab.platypus", "reportlab.pdfbase.ttfonts"),
     *("pypdf", "pdfplumber", "PIL.Image", "PIL.PngImagePlugin", "lxml.etree", "lxml.html"),
+    "trafilatura",
 )
 
 

@@ -1,4 +1,4 @@
-"""What alembic runs."""
+"""Migration environment of alembic."""
 
 from oda.database.migrate import run_revisions
 

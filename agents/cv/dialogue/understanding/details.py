@@ -158,7 +158,7 @@ def _value_begin(canvas: Canvas, begin: int) -> int:
 def _said_before(
     canvas: Canvas, verb_begin: int, verb_end: int, label: Label
 ) -> tuple[int, int] | None:
-    """Return the place of a value that is told where to go: "重构了系统，加到腾讯的亮点里"."""
+    """Return the position of a value before its destination: "重构了系统，加到腾讯的亮点里"."""
     between = vocabulary().grammar.field_before.sub("", canvas.text[verb_end : label.begin])
     told = not between.replace(TAKEN, "").strip()
     after = vocabulary().grammar.section_after.match(canvas.text, label.stop)

@@ -36,7 +36,7 @@ class Fields:
 
     @property
     def facts(self) -> SectionFacts:
-        """What is known about the section."""
+        """The facts about the section."""
         return section_facts()[self.section]
 
     @property

@@ -1,4 +1,4 @@
-"""What the conversation is about: the place that was added, changed or read last."""
+"""The topic of the conversation: the place that was added, changed or read last."""
 
 from dataclasses import dataclass
 
@@ -23,7 +23,7 @@ class Focus:
 
     @classmethod
     def at(cls, path: str, *, undone: bool = False) -> "Focus | None":
-        """Return the focus on a path; the whole resume is none."""
+        """Return the focus on a path; None for the whole resume."""
         place = Path.parse(path)
         section = next((name for name in SECTIONS if name == place.section), None)
         if section is None:

@@ -50,11 +50,11 @@ _HAN = re.compile(r"[\u4e00-\u9fff]")
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """What somebody wrote.
+    """A person's message.
 
-    `raw` is their text with misspelt commands put right; `text` is the same length and for
-    patterns: full-width punctuation made ASCII, the dot that ends a sentence made "。", polite
-    words blanked, tokens masked.
+    `raw` is its text with misspelt commands put right; `text` is the same length and for patterns:
+    full-width punctuation made ASCII, the dot that ends a sentence made "。", polite words blanked,
+    tokens masked.
     """
 
     raw: str

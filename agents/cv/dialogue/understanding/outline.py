@@ -1,4 +1,4 @@
-"""What a resume's entries are called, so that names in a message can be recognised."""
+"""The names of a resume's entries, for recognizing them in a message."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -47,7 +47,7 @@ class Outline:
 
     @classmethod
     def of(cls, resume: Resume, focus: Focus | None = None) -> "Outline":
-        """Make the outline of a resume; a focus on what is not there any more is none."""
+        """Build the outline of a resume; ignore a focus on something that no longer exists."""
         document = resume.to_json()
         entries = {
             section: tuple(_texts(section, entry) for entry in found if isinstance(entry, dict))

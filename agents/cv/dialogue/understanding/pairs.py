@@ -15,7 +15,7 @@ _Span = tuple[int, int]
 
 
 def one_change_each(message: Message, command: CommandHit | None, outline: Outline) -> list[str]:
-    """Return a command for every change that a message makes, if they can be told apart."""
+    """Return a command for every change in a message, if the changes can be separated."""
     if command and command.intent is not Intent.UPDATE:
         return [message.raw]
     command = command or CommandHit(Intent.UPDATE, 0, 0, heads=False)

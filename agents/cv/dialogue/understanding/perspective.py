@@ -1,7 +1,7 @@
-"""What is said of a candidate, as they would say it: recruiters edit other people's resumes.
+"""Rewrites statements of recruiters about a candidate in the first person.
 
-Only the subject and its verb change, and only where a message begins: "she speaks Greek" becomes
-"I speak Greek". What somebody says about a person further on may be a value.
+Only the subject and its verb at the beginning of a message change: "she speaks Greek" becomes "I
+speak Greek". Statements about a person further on may be a value.
 """
 
 import re

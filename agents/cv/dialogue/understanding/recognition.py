@@ -1,4 +1,4 @@
-"""What has been understood of a message: values only, no decision."""
+"""The result of understanding a message: values only, no decision."""
 
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -13,7 +13,7 @@ ALL_STEPS = 1000
 
 
 class Intent(StrEnum):
-    """What somebody wants done to the resume."""
+    """The action requested on the resume."""
 
     ADD = "ADD"
     UPDATE = "UPDATE"
@@ -78,7 +78,7 @@ class Recognition:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What the person was asked for: fields of an entry that is not complete.
+    """The question to the person: the missing fields of an incomplete entry.
 
     `known` is the entry so far, and `latest` are the fields that were given last.
     """

@@ -26,7 +26,7 @@ BY_PRECEDENCE: tuple[Section, ...] = (
     "interests",
     "references",
 )
-"""Whose field a label names when nothing else tells."""
+"""Priority of sections that share a label, unless the context decides."""
 
 _STATEMENT_ORDER: tuple[Section, ...] = (
     "volunteer",

@@ -66,7 +66,7 @@ def _right(word: str) -> str:
 
 @lru_cache(maxsize=4096)
 def _nearest(word: str) -> str | None:
-    """Return the known word that is meant by a word in lower case; `None` if it is none."""
+    """Return the known word meant by a lower-case word; None if there is none."""
     spelling = vocabulary().spelling
     if short := spelling.shortened.get(word):
         return short

@@ -1,4 +1,4 @@
-"""What a command takes away from an entry, and why: "remove B2 from French, it was too low"."""
+"""Removal of values from an entry, with a reason: "remove B2 from French, it was too low"."""
 
 from .canvas import Canvas
 from .commands import CommandHit

@@ -37,7 +37,7 @@ class When:
 
     @property
     def is_span(self) -> bool:
-        """Whether this says more than one date does."""
+        """Whether this is more than a single date."""
         return self.open or self.start is not None or self.end is not None
 
 

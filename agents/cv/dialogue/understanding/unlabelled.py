@@ -1,4 +1,4 @@
-"""What needs no words around it: "13800138000", "jane@x.org is my new mail", "also Rust"."""
+"""Values recognized without a label: "13800138000", "jane@x.org is my new mail", "also Rust"."""
 
 from dataclasses import replace
 

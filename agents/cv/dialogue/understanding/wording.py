@@ -47,7 +47,7 @@ class Signals(Part):
 
 
 class Connectors(Part):
-    """What stands between a field and its value: always, in any change, after a verb of change."""
+    """Words between a field and its value: always, in any change, after a verb of change."""
 
     is_: Words
     becomes: Words
@@ -157,7 +157,7 @@ class SectionWords(Part):
 
 
 class SectionFacts(Part):
-    """What the conversation knows about a section; see `sections.yaml`."""
+    """The conversation's data about a section; see `sections.yaml`."""
 
     required: tuple[str, ...]
     order: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""What a message answers of the things that were asked."""
+"""Extraction of a message's answers to the questions asked."""
 
 import re
 from collections.abc import Sequence

@@ -34,7 +34,7 @@ def order_draft(section: Section, resume: Resume, today: date) -> list[ProposedE
 
 
 def duplicate_draft(defects: Sequence[Defect]) -> list[ProposedEdit]:
-    """Take away what stands for a second time, the last first so that no index moves."""
+    """Remove repeated values, the last first so that no index changes."""
     places = {Path.parse(str(defect.detail["path"])) for defect in defects}
     last_first = sorted(places, key=lambda place: [str(s).zfill(6) for s in place.steps])[::-1]
     return [ProposedEdit(path=str(place), action="delete") for place in last_first]

@@ -1,4 +1,4 @@
-"""What must be known before a task can be mended, and whether an answer tells it."""
+"""The information needed to complete a task, and checks whether an answer provides it."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ from .phrasing import as_deed, parted, shortened
 from .told_entries import told_entries
 
 Answers = Mapping[str, str]
-"""What the person has said, by the key of the need that it answers."""
+"""The person's answers, by the key of the need."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ def needs(task: Task, resume: Resume) -> list[Need]:
 
 
 def missing(task: Task, resume: Resume, answers: Answers) -> list[str]:
-    """Return the keys of what is still to be asked; a draft can be made when there are none."""
+    """Return the keys of open questions; a draft can be made if there are none."""
     asked = needs(task, resume)
     left = [need for need in asked if not answers_need(need, answers.get(need.key, ""), resume)]
     if task.defects and task.kind in ("missing_dates", "impossible_dates"):

@@ -1,4 +1,4 @@
-"""What people say, made fit for a resume by form alone: no word is added that was not said."""
+"""Formal adaptation of people's answers for a resume: no word is added."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Drafts made from what the person has said; nothing else goes into them."""
+"""Drafts made from the person's answers only."""
 
 import re
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ from .told_entries import told_entries
 
 
 def dates_draft(task: Task, answers: Answers) -> list[ProposedEdit]:
-    """Set the dates that were told; "until now" takes an end away."""
+    """Set the given dates; "until now" removes an end."""
     defect = task.defects[0]
     changes: JsonObject = {
         name: None if is_present(answers[name]) else parse_date(answers[name])
@@ -50,7 +50,7 @@ def gap_draft(task: Task, resume: Resume, answers: Answers) -> list[ProposedEdit
 
 
 def contact_draft(task: Task, answers: Answers) -> list[ProposedEdit]:
-    """Set what was told of name, e-mail address and phone."""
+    """Set the given name, e-mail address and phone."""
     return [
         ProposedEdit(path=f"basics.{name}", action="update", value=answers[name])
         for name in _names(task.defects[0])
@@ -58,7 +58,7 @@ def contact_draft(task: Task, answers: Answers) -> list[ProposedEdit]:
 
 
 def section_draft(task: Task, answers: Answers) -> list[ProposedEdit]:
-    """Add the entries that were told."""
+    """Add the given entries."""
     entries: list[JsonValue] = [*told_entries(task.section, answers[task.section])]
     return [ProposedEdit(path=task.section, action="add", value=entries)]
 

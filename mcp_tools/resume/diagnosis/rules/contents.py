@@ -1,4 +1,4 @@
-"""What a resume must have: how to reach the person, and the sections that everybody looks for."""
+"""Required content of a resume: contact data, and the sections that every reader expects."""
 
 import re
 from collections.abc import Iterator
@@ -14,11 +14,11 @@ _CONTACTS = ("name", "email", "phone")
 _EMAIL: TypeAdapter[str | None] = TypeAdapter(Email)
 _FEWEST_DIGITS = 5
 _LONG_CAREER = 15 * 12
-"""Months of work after which nobody asks for a school."""
+"""Months of work after which an education section is no longer expected."""
 
 
 def missing_contact(reading: Reading) -> Iterator[Defect]:
-    """Find out which of name, e-mail address and phone are not there, or are none."""
+    """Find missing or invalid values of name, e-mail address and phone."""
     fields: list[JsonValue] = [
         name for name in _CONTACTS if not is_contact(name, reading.basic(name))
     ]

@@ -26,13 +26,15 @@ def missing_dates(reading: Reading) -> Iterator[Defect]:
     for section in LASTING:
         entries = reading.filled(section)
         dated = any(entry.start or entry.end for entry in entries)
+        begun = [entry.start.first for entry in entries if entry.start and not _is_lasting(entry)]
+        latest = max(begun, default=0)
         for entry in entries:
-            if fields := _missing(entry, reading, others_have_dates=dated):
+            if fields := _missing(entry, reading, latest, others_have_dates=dated):
                 severity: Severity = "high" if section == "work" else "medium"
                 yield _defect("missing_dates", entry, severity, fields=fields)
 
 
-def _missing(entry: Entry, reading: Reading, *, others_have_dates: bool) -> list[str]:
+def _missing(entry: Entry, reading: Reading, latest: int, *, others_have_dates: bool) -> list[str]:
     if entry.section == "education":
         if entry.start is None and entry.end is None:
             return ["startDate", "endDate"]
@@ -40,7 +42,7 @@ def _missing(entry: Entry, reading: Reading, *, others_have_dates: bool) -> list
     if entry.section != "work" and not others_have_dates:
         return []
     if _is_written(entry, "startDate") or (entry.start and entry.end):
-        return ["endDate"] if _was_left_open(entry, reading) else []
+        return ["endDate"] if _was_left_open(entry, latest) else []
     return ["startDate"] if entry.text("endDate") else ["startDate", "endDate"]
 
 
@@ -56,13 +58,16 @@ def _study_has_no_end(entry: Entry, reading: Reading) -> bool:
     return bool(start and no_end and start.last < reading.now.first - _LONGEST_STUDY)
 
 
-def _was_left_open(entry: Entry, reading: Reading) -> bool:
-    """Tell whether a job "until now" was followed by another one that was begun later."""
+def _was_left_open(entry: Entry, latest: int) -> bool:
+    """Check whether a job "until now" was followed by one that began later.
+
+    `latest` is the month in which the latest job began, leaving out jobs that may continue beside
+    others.
+    """
     start = entry.start
     if entry.section != "work" or start is None or entry.text("endDate") or _is_lasting(entry):
         return False
-    others = (other for other in reading.filled("work") if not _is_lasting(other))
-    return any(other.start and other.start.first > start.last for other in others)
+    return latest > start.last
 
 
 def _is_lasting(entry: Entry) -> bool:

@@ -1,4 +1,4 @@
-"""The same thing told twice."""
+"""Content that occurs twice."""
 
 import json
 import re

@@ -11,9 +11,9 @@ from mcp_tools.resume.document import JsonObject, Section
 from mcp_tools.resume.importing.spans import find_span
 
 _LONGEST_GAP = 6
-"""Months that nobody asks about."""
+"""Longest gap that is not reported, in months."""
 _FORGOTTEN = 10 * 12
-"""Months after which nobody asks about a gap."""
+"""Age from which a gap is not reported, in months."""
 _LONGEST_STUDY = 5 * 12
 """Months that may be taken by what has only one date."""
 _MAIN: tuple[Section, ...] = ("work", "education")
@@ -36,7 +36,7 @@ def gaps(reading: Reading) -> Iterator[Defect]:
     Unpaid work, projects and a statement about a break that has dates fill what they can. What has
     no readable start or end tells of the time up to its neighbour.
     """
-    besides = [*_besides(reading), *_breaks(reading)]
+    besides = sorted([*_besides(reading), *_breaks(reading)])
     before: _Told | None = None
     for told in sorted(_main(reading), key=lambda told: (told.first, told.last)):
         if before is not None and (free := _free(before.last + 1, told.first - 1, besides)):
@@ -63,9 +63,14 @@ def _gap(free: Stretch, before: _Told, at: _Told, reading: Reading) -> Iterator[
 
 
 def _free(first: int, last: int, besides: Sequence[Stretch]) -> Stretch | None:
-    """Return the longest stretch between two months that nothing fills, if it is a gap."""
+    """Return the longest uncovered stretch between two months, if it is long enough to be a gap.
+
+    `besides` must be sorted.
+    """
     free: list[Stretch] = []
-    for begin, end in sorted(besides):
+    for begin, end in besides:
+        if begin > last:
+            break
         if begin > first:
             free.append((first, min(begin - 1, last)))
         first = max(first, end + 1)
@@ -94,7 +99,7 @@ def _breaks(reading: Reading) -> Iterator[Stretch]:
 
 
 def _span(entry: Entry, reading: Reading) -> tuple[int, int] | None:
-    """Return the first and the last month of which an entry tells."""
+    """Return the first and the last month covered by an entry."""
     start, end, now = entry.start, entry.end, reading.now.first
     if start is None:
         return (_end_before(entry, end, reading), min(end.last, now)) if end else None
@@ -133,7 +138,7 @@ def _told_span(text: str, reading: Reading) -> tuple[int, int] | None:
 
 
 def _may_be_told(before: Entry, at: Entry, reading: Reading) -> bool:
-    """Tell whether a job without any date stands between the two, so that it may fill the gap."""
+    """Return whether an undated job between the two may fill the gap."""
     undated = [entry.index for entry in reading.filled("work") if not entry.start and not entry.end]
     if not undated:
         return False

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from itertools import combinations
+from typing import NamedTuple
 
 from mcp_tools.resume.dates import parse_date
 from mcp_tools.resume.diagnosis.defects import Defect
@@ -11,27 +12,30 @@ from mcp_tools.resume.errors import InvalidDateError
 
 
 def order(reading: Reading) -> Iterator[Defect]:
-    """Find sections in which an entry stands behind one that it should stand before.
+    """Find sections in which an entry follows one that it should precede.
 
-    It should if it both began and ended later or at the same time; of a short job within a long
-    one either may come first.
+    It should precede it if it both began and ended later or at the same time; of a short job within
+    a long one either may come first.
     """
     for section in LASTING:
-        dated = [entry for entry in reading.filled(section) if _times(entry, reading.now)]
-        if any(_is_newer(later, earlier, reading.now) for earlier, later in combinations(dated, 2)):
+        entries = reading.filled(section)
+        dated = [
+            _Dated(*times, bool(e.start)) for e in entries if (times := _times(e, reading.now))
+        ]
+        if any(_is_newer(later, earlier) for earlier, later in combinations(dated, 2)):
             severity = "low" if section in ("projects", "volunteer") else "medium"
             yield Defect.model_validate({"kind": "order", "section": section, "severity": severity})
 
 
 def newest_first(entries: Iterable[Entry], now: Months) -> list[Entry]:
-    """Return those of the entries whose dates can be told for sure, as they should stand."""
+    """Return the entries whose dates are certain, in the right order."""
     dated = [(times, entry) for entry in entries if (times := _times(entry, now))]
     dated.sort(key=lambda pair: (pair[0][1].last, pair[0][0].last), reverse=True)
     return [entry for _, entry in dated]
 
 
 def _times(entry: Entry, now: Months) -> tuple[Months, Months] | None:
-    """Return start and end; `None` where a date is missing or cannot be read as it stands."""
+    """Return start and end; None if a date is missing or cannot be parsed."""
     if not all(_is_plain(entry.text(name)) for name in ("startDate", "endDate")):
         return None
     start, end = entry.start, entry.end
@@ -51,13 +55,14 @@ def _is_plain(text: str) -> bool:
         return False
 
 
-def _is_newer(one: Entry, other: Entry, now: Months) -> bool:
-    ours, theirs = _times(one, now), _times(other, now)
-    if ours is None or theirs is None:
+class _Dated(NamedTuple):
+    start: Months
+    end: Months
+    has_start: bool
+
+
+def _is_newer(one: _Dated, other: _Dated) -> bool:
+    both_begin = one.has_start and other.has_start
+    if one.end.last < other.end.last or (both_begin and one.start.last < other.start.last):
         return False
-    no_start = not (one.start and other.start)
-    begun, ended = zip(ours, theirs, strict=True)
-    if ended[0].last < ended[1].last or (not no_start and begun[0].last < begun[1].last):
-        return False
-    later_end = ended[0].first > ended[1].last
-    return later_end or (not no_start and begun[0].first > begun[1].last)
+    return one.end.first > other.end.last or (both_begin and one.start.first > other.start.last)

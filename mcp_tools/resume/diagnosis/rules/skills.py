@@ -21,16 +21,16 @@ _EVIDENCE: tuple[Section, ...] = (
     "publications",
 )
 _MANY = 15
-"""So many skills are a list that nobody believes unless some of it is shown."""
+"""Number of skills from which a list is not credible without evidence for some of them."""
 _LEAST_SHOWN = 0.2
 _STEM = 5
-"""Letters by which forms of an English word are alike: "analysis", "analysed"."""
+"""Number of letters by which forms of an English word match: "analysis", "analysed"."""
 
 
 def unsupported_skills(reading: Reading) -> Iterator[Defect]:
-    """Find skills of a high level that no job, project, study or certificate shows.
+    """Find skills of a high level for which no job, project, study or certificate gives evidence.
 
-    A long list of which hardly anything is shown is one defect of the section.
+    A long list with hardly any evidence is one defect of the section.
     """
     evidence = _Evidence(reading)
     if not evidence.tells_of_work:
@@ -91,7 +91,7 @@ class _Evidence:
 
     @cached_property
     def tells_of_work(self) -> bool:
-        """Whether anything is told of which skills could be a part."""
+        """Whether there is any content that could give evidence of skills."""
         entries = (*self._reading.filled("work"), *self._reading.filled("projects"))
         return any(entry.prose for entry in entries)
 

@@ -26,14 +26,14 @@ _SECTIONS: tuple[Section, ...] = (
     "certificates",
     "languages",
 )
-"""Whose words are the person's own; a title of a publication is quoted."""
+"""Sections in the person's own words; titles of publications, for example, are quotations."""
 _ADDRESS = re.compile(
     r"[!-~]{0,200}(?:@|://|www\.)[!-~]*|(?<![\w.-])[\w-]{1,63}(?:\.[\w-]{1,63}){1,5}/[!-~]*",
     re.ASCII,
 )
 _WORD = re.compile(r"(?<![\w'’.-])[A-Za-z]+(?![\w'’])")
 _BEFORE_SMALL = re.compile(r"[^\s.!?:;•–—\n-][\s\"'(“‘]*$")
-"""What stands before a word that needs no capital."""
+"""Matches the text before a word that is not capitalized."""
 _FEW = 8
 """Characters that are looked at before a word."""
 
@@ -83,7 +83,7 @@ def _english_in(text: str) -> Iterator[tuple[int, int, str]]:
 
 
 def _begins(text: str, position: int) -> bool:
-    """Tell whether a word stands where any word has a capital."""
+    """Return whether a word is at a position where every word is capitalized."""
     return not _BEFORE_SMALL.search(text[max(0, position - _FEW) : position])
 
 

@@ -1,4 +1,4 @@
-"""What the lines of an entry tell: duties or deeds, and whether anything was measured."""
+"""Content of an entry's lines: duties or achievements, with or without measured results."""
 
 from collections.abc import Iterator
 
@@ -10,7 +10,7 @@ from mcp_tools.resume.diagnosis.vocabulary import words
 _WORTH_MEASURING = {"en": 12, "zh": 20}
 """In words of English or characters of Chinese; a shorter entry has another defect."""
 _LONG_AGO = 10 * 12
-"""Months after which nobody asks for figures."""
+"""Age in months from which figures are not requested."""
 
 
 def no_metrics(reading: Reading) -> Iterator[Defect]:

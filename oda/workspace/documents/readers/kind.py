@@ -1,4 +1,4 @@
-"""What kind of file it really is, and whether an Office file is safe to open."""
+"""Detection of a file's actual type, and of Office files that are not safe to open."""
 
 import re
 import zipfile

@@ -7,7 +7,10 @@ MAX_CELL = 500
 
 
 class UnreadableError(Exception):
-    """Raised when a file cannot be read; `code` says why, `found` what it is instead."""
+    """Raised when a file cannot be read.
+
+    `code` is the reason, `found` the actual type of the file.
+    """
 
     def __init__(self, code: str, found: str = "") -> None:
         super().__init__(code)

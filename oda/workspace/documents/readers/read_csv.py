@@ -20,7 +20,7 @@ _TYPED_ROWS = 1_000
 
 
 def pieces(path: Path) -> Iterator[str]:
-    """What can be told of the table, then its first rows."""
+    """Yield a description of the table, then its first rows."""
     encoding = encoding_of(path)
     with path.open(encoding=encoding, errors="replace", newline="") as file:
         sample = file.read(_SAMPLE)

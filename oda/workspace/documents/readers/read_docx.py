@@ -30,7 +30,7 @@ def pieces(path: Path) -> Iterator[str]:
 
 
 def _edge(document: Any, kind: str) -> Iterator[str]:
-    """What stands at the top or bottom of each page; repeated ones once."""
+    """Yield the headers or footers of the pages; repeated ones once."""
     seen = set()
     for section in document.sections:
         edge = getattr(section, kind)

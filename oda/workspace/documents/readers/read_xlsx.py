@@ -38,7 +38,7 @@ def _hidden(sheet: Any) -> str:
 
 
 def _sheet(sheet: Any, with_formulas: Any) -> Iterator[str]:
-    sheet.reset_dimensions()  # what a file says of its size need not be true
+    sheet.reset_dimensions()  # the size that a file declares may be wrong
     with_formulas.reset_dimensions()
     rows: list[list[str]] = []
     found: list[str] = []

@@ -15,7 +15,7 @@ from .pieces import UnreadableError, take
 
 def main(path: str, kind: str, offset: str, limit: str) -> None:
     """Read a part of a document."""
-    with contextlib.redirect_stdout(sys.stderr):  # what a library has to say is no answer
+    with contextlib.redirect_stdout(sys.stderr):  # output of libraries is not part of the answer
         answer = _answer(Path(path), kind, int(offset), int(limit))
     line = json.dumps(answer, ensure_ascii=False)
     sys.stdout.buffer.write(b"\n" + line.encode("utf-8", "replace") + b"\n")

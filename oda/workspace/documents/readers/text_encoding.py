@@ -12,7 +12,7 @@ _TRIED = 4 * 2**20
 
 
 def encoding_of(path: Path) -> str:
-    """The encoding of a file, told from its first megabytes."""
+    """Return the encoding of a file, detected from its first megabytes."""
     with path.open("rb") as file:
         start = file.read(_TRIED)
     return encoding_of_bytes(start, is_whole=len(start) < _TRIED)

@@ -46,6 +46,11 @@ class Teller(BaseLlm):
         reach("model_called")
         await asyncio.sleep(_PAUSE_S)
         message, since = _said_last(llm_request.contents)
+        if "stumble" in message and _first_time("stumbled"):
+            if stream:
+                part = Part(text="You sa")
+                yield LlmResponse(content=Content(role="model", parts=[part]), partial=True)
+            raise ConnectionError("The model has stumbled.")
         step = _next_step(message, since)
         if step:
             parts = [
@@ -66,6 +71,15 @@ class Teller(BaseLlm):
         else:
             reach("model_streaming")
         yield _complete([Part(text=answer)])
+
+
+def _first_time(name: str) -> bool:
+    """Whether nobody has done it yet, in this life or before."""
+    try:
+        os.close(os.open(f"{os.environ['ODA_TEST_EFFECTS']}.{name}", os.O_CREAT | os.O_EXCL))
+    except FileExistsError:
+        return False
+    return True
 
 
 def _complete(parts: list[Part]) -> LlmResponse:

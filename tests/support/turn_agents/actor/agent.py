@@ -1,14 +1,15 @@
 """An agent without a real model, which does what it is told.
 
-`hold NAME` answers when the test says so, `pay 1 2` asks a person about each payment, `stream a b`
-says it word by word, `alone NAME` shows
-how many do it at once; what else it is told it repeats.
+`hold NAME` answers when the test says so, `late NAME` asks its model only then, `pay 1 2` asks a
+person about each payment, `stream a b` says it word by word, `alone NAME` shows how many do it at
+once; what else it is told it repeats.
 """
 
 import asyncio
 from collections.abc import AsyncGenerator
 
 from google.adk.agents import LlmAgent
+from google.adk.agents.callback_context import CallbackContext
 from google.adk.models.base_llm import BaseLlm
 from google.adk.models.llm_request import LlmRequest
 from google.adk.models.llm_response import LlmResponse
@@ -61,8 +62,17 @@ def _said(text: str, *, partial: bool | None = None) -> LlmResponse:
     return LlmResponse(content=Content(role="model", parts=[Part(text=text)]), partial=partial)
 
 
+async def _come_late(callback_context: CallbackContext) -> None:
+    parts = (callback_context.user_content and callback_context.user_content.parts) or ()
+    verb, _, name = (parts[0].text or "" if parts else "").partition(" ")
+    if verb == "late":
+        cues.begun[name].set()
+        await cues.go[name].wait()
+
+
 root_agent = LlmAgent(
     name="actor",
+    before_agent_callback=_come_late,
     model=Actor(model="actor"),
     tools=[FunctionTool(pay, require_confirmation=True)],
 )

@@ -1,4 +1,4 @@
-"""Numbers of the system calls that filters name: x86_64, aarch64; None where there is none."""
+"""Numbers of the filtered system calls on x86_64 and aarch64; None if the call does not exist."""
 
 NUMBERS: dict[str, tuple[int | None, int | None]] = {
     # processes and threads
@@ -70,7 +70,7 @@ NUMBERS: dict[str, tuple[int | None, int | None]] = {
     "msgctl": (71, 187),
     "mq_open": (240, 180),
     "mq_unlink": (241, 181),
-    # where the kernel is widest
+    # the kernel's largest attack surfaces
     "bpf": (321, 280),
     "perf_event_open": (298, 241),
     "userfaultfd": (323, 282),
@@ -114,7 +114,7 @@ NUMBERS: dict[str, tuple[int | None, int | None]] = {
     "syncfs": (306, 267),
     "close_range": (436, 436),
     "fallocate": (285, 47),
-    # what a file is like, beside its content
+    # metadata of files
     "chmod": (90, None),
     "fchmod": (91, 52),
     "fchmodat": (268, 53),
@@ -152,4 +152,4 @@ NUMBERS: dict[str, tuple[int | None, int | None]] = {
 }
 
 LAST = 450
-"""The highest number that is known here; those above are the same on all machines."""
+"""Highest number known here; numbers above are the same on all architectures."""

@@ -1,9 +1,10 @@
-"""Which system calls the code may not make: filters of the kernel, assembled here.
+"""System call filters of the kernel (seccomp), assembled here.
 
-A filter is a program of classic BPF: it gets the machine, the number of the call and its arguments,
-and gives a verdict. An unknown machine is killed; a call newer than this list does not exist.
-Calls that make processes are denied: a limit on their number does not bind root, and the limits of
-memory and time are for each process. Threads are not processes and may be made.
+A filter is a classic BPF program: it is given the architecture, the number of the call and its
+arguments, and returns a verdict. On an unknown architecture the process is killed; calls newer than
+this list do not exist for it. Calls that create processes are denied: a limit on their number does
+not bind root, and the limits of memory and time are per process. Threads are not processes and may
+be created.
 """
 
 import errno
@@ -13,8 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from oda.errors import SandboxUnavailableError
-from oda.workspace.sandbox.syscalls import LAST, NUMBERS
+from oda.confinement.syscalls import LAST, NUMBERS
 
 Machine = Literal["x86_64", "aarch64"]
 
@@ -40,23 +40,24 @@ _PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_SECCOMP = 1, 4, 22
 
 @dataclass(frozen=True)
 class Rule:
-    """What becomes of a call: denied with an error, unless one of its arguments is as it should be.
+    """The verdict for a call: an error, unless one of its arguments has an allowed value.
 
-    Arguments are compared by their lower 32 bits, as the kernel takes those that are named here.
+    Arguments are compared by their lower 32 bits, which is what the kernel uses of those named
+    here.
     """
 
     call: str
     error: int = errno.EPERM
-    """0 for a call that does nothing and says that it has."""
+    """The errno returned; 0 for a call that does nothing and reports success."""
     argument: int = 0
     only: tuple[int, ...] | None = None
-    """Values that are allowed; None denies the call whatever they are."""
+    """Values that are allowed; None denies the call for all values."""
     never: tuple[int, ...] = ()
-    """Values that are denied, all others being allowed."""
+    """Values that are denied, while all others are allowed."""
     mask: int = 0xFFFFFFFF
-    """Bits of the argument that are compared."""
+    """Mask of the compared bits of the argument."""
     otherwise: int | None = None
-    """An error, as `error`, instead of leave for the values that are not denied."""
+    """An errno, as in `error`, returned for the values that are not denied; None allows them."""
 
 
 def _deny(*calls: str, error: int = errno.EPERM) -> tuple[Rule, ...]:
@@ -69,12 +70,13 @@ _EVERYWHERE = (
     Rule("clone", only=(_CLONE_THREAD | _CLONE_FILES,), mask=_CLONE_THREAD | _CLONE_FILES),
     *_deny("clone3", error=errno.ENOSYS),  # the C library takes `clone` then
     Rule("close_range", argument=2, only=(0,), mask=_CLOSE_RANGE_UNSHARE),
-    # Who outlives the server, or whose handles it cannot see, is not held to anything.
+    # No limit holds for a process that outlives the server, or whose handles the server cannot see.
     Rule("prctl", never=(_PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_SECCOMP)),
     *_deny("seccomp", "landlock_create_ruleset", "landlock_add_rule", "landlock_restrict_self"),
     *_deny("pidfd_getfd", "ptrace", "process_vm_readv", "process_vm_writev", "process_madvise"),
     *_deny("process_mrelease", "kcmp", "move_pages", "migrate_pages"),
-    # What is shared is kept as a whole while a page of it is mapped, and the limit counts the page.
+    # Shared memory stays whole while one page of it is mapped, but only that page counts to the
+    # limit.
     Rule(
         "mmap",
         argument=3,
@@ -82,7 +84,7 @@ _EVERYWHERE = (
         mask=_MAP_SHARED | _MAP_ANONYMOUS,
     ),
     *_deny("memfd_create", "memfd_secret", "io_setup", error=errno.ENOSYS),
-    # What waits in queues is counted nowhere: there are no listeners, and queues stay short.
+    # Data queued in sockets is not accounted for: allow no listeners and keep queues short.
     *_deny("setsockopt", error=0),
     *_deny("socket", "connect", "bind", "listen", "accept", "accept4"),
     Rule("socketpair", argument=1, only=(_SOCK_STREAM,), mask=0xFF),
@@ -105,8 +107,8 @@ _EVERYWHERE = (
     *_deny("delete_module", "syslog", "iopl", "ioperm", "settimeofday", "clock_settime"),
     *_deny("clock_adjtime", "adjtimex", "sethostname", "setdomainname", "vhangup"),
     *_deny("sync", "syncfs", error=0),  # they make everybody wait for all disks of the machine
-    # Landlock does not deny these, and root's devices are seen in a namespace too. Programs that
-    # copy files do it to their own, so they are told that it is done.
+    # Landlock does not deny these, and root's devices are visible in a namespace too. Programs that
+    # copy files apply them to their own files, so the calls report success.
     *_deny("chmod", "fchmod", "fchmodat", "chown", "fchown", "lchown", "fchownat", error=0),
     *(
         Rule(call, argument=argument, never=(0,), otherwise=0)  # `touch` makes the file then
@@ -118,7 +120,7 @@ _EVERYWHERE = (
 
 
 def rules_of_namespaces() -> tuple[Rule, ...]:
-    """For code that has a network, processes and files of its own, where no one else is."""
+    """Return the rules for code with its own network, process and file namespaces."""
     return (
         *_EVERYWHERE,
         Rule("ioctl", argument=1, never=(_TIOCSTI, _TIOCLINUX)),
@@ -126,7 +128,7 @@ def rules_of_namespaces() -> tuple[Rule, ...]:
 
 
 def rules_among_others(pid: int) -> tuple[Rule, ...]:
-    """For code in the process with this id, where the processes and files of the host are too."""
+    """Return the rules for code in process `pid`, which shares the host's processes and files."""
     return (
         *_EVERYWHERE,
         *_deny("execve", "execveat"),
@@ -148,10 +150,10 @@ def rules_among_others(pid: int) -> tuple[Rule, ...]:
 
 
 def this_machine() -> Machine:
-    """The kind of processor that we run on.
+    """Return the architecture of this machine.
 
     Raises:
-        SandboxUnavailableError: none that a filter is known for.
+        OSError: no filter is known for it.
     """
     match platform.machine():
         case "x86_64":
@@ -159,14 +161,14 @@ def this_machine() -> Machine:
         case "aarch64" | "arm64":
             return "aarch64"
         case other:
-            raise SandboxUnavailableError(
-                f"no filter of system calls is known for {other or 'this machine'}",
-                remedy="run on x86_64 or aarch64, or use a remote sandbox",
+            raise OSError(
+                f"no filter of system calls is known for {other or 'this machine'}: run on x86_64 "
+                "or aarch64"
             )
 
 
 def assemble(rules: Sequence[Rule], machine: Machine) -> bytes:
-    """The program for the kernel: 8 bytes for each instruction."""
+    """Assemble the BPF program; each instruction takes 8 bytes."""
     program = [
         _step(_LOAD, _ARCH),
         _step(_EQUAL, _AUDIT_ARCH[machine], then=1),
@@ -184,7 +186,10 @@ def assemble(rules: Sequence[Rule], machine: Machine) -> bytes:
 
 
 def _verdict(rule: Rule) -> list[bytes]:
-    """What follows once the number of the call is the rule's; it ends there in any case."""
+    """Return the instructions for a call whose number is the rule's.
+
+    They always return a verdict.
+    """
     denied = _step(_RETURN, _ERRNO | rule.error)
     if rule.only is None and not rule.never:
         return [denied]

@@ -1,7 +1,7 @@
-"""What a process lays on itself before it runs code, where nobody else can do it for it.
+"""Restrictions that a process applies to itself before it runs code, if no one else can apply them.
 
-Runs inside, from its text, like `boot.py`: Landlock denies it the files, a filter the system calls.
-Neither can be taken off again.
+The source is executed inside the process: Landlock restricts its files, a filter its system calls.
+Neither can be removed again.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from oda.workspace.sandbox.orders import Confinement
+    from oda.confinement import Confinement
 
 _PR_SET_PDEATHSIG, _PR_CAPBSET_DROP, _PR_SET_NO_NEW_PRIVS, _PR_SET_SECCOMP = 1, 24, 38, 22
 _PR_CAP_AMBIENT, _PR_CAP_AMBIENT_CLEAR_ALL = 47, 4
@@ -27,7 +27,7 @@ _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
 _VERSION_FLAG = 1
 _PATH_BENEATH = 1
 _EVERY_RIGHT = {1: 13, 2: 14, 3: 15, 4: 15}
-"""How many rights of files each version of Landlock knows; later ones know 16."""
+"""Number of file access rights known to each Landlock version; later versions know 16."""
 
 _WRITE_FILE, _READ_FILE, _READ_DIR = 1 << 1, 1 << 2, 1 << 3
 _REMOVE_DIR, _REMOVE_FILE, _MAKE_DIR, _MAKE_REG = 1 << 4, 1 << 5, 1 << 7, 1 << 8
@@ -38,7 +38,7 @@ _WRITE = _READ | _WRITE_FILE | _REMOVE_DIR | _REMOVE_FILE | _MAKE_DIR | _MAKE_RE
 _WRITE |= _REFER | _TRUNCATE
 _TCP = 0b11
 _SCOPES = 0b11
-"""Abstract unix sockets and signals, to no one outside."""
+"""Denies abstract unix sockets and signals to processes outside."""
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -57,14 +57,14 @@ class _Filter(ctypes.Structure):
 
 
 def landlock_version() -> int:
-    """Of the kernel; less than 1 where there is none."""
+    """Return the kernel's Landlock version; less than 1 if it has none."""
     return int(
         _libc.syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), ctypes.c_uint(_VERSION_FLAG))
     )
 
 
 def confine(confinement: Confinement) -> None:
-    """Leave this process what it is given, and nothing else.
+    """Apply the confinement to this process, irrevocably.
 
     Raises:
         OSError: the kernel refuses.
@@ -112,7 +112,7 @@ def _allow(ruleset: int, path: str, rights: int) -> None:
 
 
 def _drop_capabilities() -> None:
-    """Those of root: its files stay its own, and nothing else of it is left."""
+    """Drop the capabilities of root: it keeps its own files and nothing else."""
     for capability in range(_LAST_CAPABILITY + 1):
         _libc.prctl(_PR_CAPBSET_DROP, ctypes.c_ulong(capability), 0, 0, 0)
     _libc.prctl(_PR_CAP_AMBIENT, ctypes.c_ulong(_PR_CAP_AMBIENT_CLEAR_ALL), 0, 0, 0)

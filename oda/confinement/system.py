@@ -1,9 +1,9 @@
-"""What any program needs of the system that it runs on; code may read it, and nothing else."""
+"""System paths that any program needs; confined code may read them."""
 
 from pathlib import Path
 
 PREFIXES = (Path("/usr"), Path("/usr/local"))
-"""Not shown as they are: servers are installed below them too, with all that they know."""
+"""Not exposed as a whole: servers, with their secrets, are installed below them too."""
 
 FOLDERS = tuple(
     folder
@@ -15,11 +15,11 @@ FOLDERS = tuple(
 ROOT_FOLDERS = tuple(
     folder for name in ("bin", "lib", "lib32", "lib64") if (folder := Path("/", name)).is_dir()
 )
-"""On most systems links to the folders above."""
+"""Links to the folders above, on most systems."""
 
 FILES = tuple(
     Path("/etc", name)
     for name in ("ld.so.cache", "alternatives", "fonts", "localtime", "mime.types")
     if Path("/etc", name).exists()
 )
-"""Where libraries, fonts, the time zone and the kinds of files are looked up."""
+"""Configuration of libraries, fonts, the time zone and MIME types."""

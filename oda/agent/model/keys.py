@@ -1,0 +1,64 @@
+"""The keys of models, those included that agents bring along."""
+
+import os
+import sys
+from typing import Any
+
+from google.adk.models.base_llm import BaseLlm
+
+from oda.agent.model.configured import ConfiguredModel
+from oda.agent.model.providers import gemini_key_variable, litellm_key_variable
+from oda.agent.model.registry import Models
+from oda.errors import ConfigurationError
+
+
+def missing_key(model: BaseLlm, models: Models) -> ConfigurationError | None:
+    """The error of a model whose key is nowhere to be found; None where there is one.
+
+    A model that its author gave a client, a key or an address needs none from the environment.
+    May import LiteLLM.
+    """
+    if isinstance(model, ConfiguredModel):
+        return models.missing_key(model.model)
+    variable = _variable(model)
+    if variable is None:
+        return None
+    return ConfigurationError(
+        f"the model {model.model!r} needs a key", remedy=f"set {variable}, then start again"
+    )
+
+
+def _variable(model: BaseLlm) -> str | None:
+    """The environment variable that should hold the key of an agent's own model and does not."""
+    google_llm = sys.modules.get("google.adk.models.google_llm")
+    lite_llm = sys.modules.get("google.adk.models.lite_llm")
+    anthropic_llm = sys.modules.get("google.adk.models.anthropic_llm")
+    known: Any = model
+    if google_llm and type(model) is google_llm.Gemini:
+        chosen = known.client_kwargs or {}
+        has_access = known.client is not None or known.base_url or chosen.keys() & _OF_GEMINI
+        return None if has_access else gemini_key_variable()
+    if lite_llm and type(model) is lite_llm.LiteLlm:
+        has_access = known._additional_args.keys() & _OF_LITELLM
+        return None if has_access else _secret(litellm_key_variable(model.model))
+    if anthropic_llm and type(model) is anthropic_llm.AnthropicLlm:
+        client = known.client
+        if client is None:
+            return None if os.environ.get("ANTHROPIC_API_KEY") else "ANTHROPIC_API_KEY"
+        return None if client.api_key or client.auth_token else "ANTHROPIC_API_KEY"
+    return None
+
+
+def _secret(variable: str | None) -> str | None:
+    """The variable, if it holds a key, and none tells of a server that may ask for no key.
+
+    LiteLLM also names addresses, such as Ollama's, which has a default.
+    """
+    name, separator, _ = (variable or "").partition("_API_KEY")
+    has_server = any(os.environ.get(f"{name}_{end}") for end in ("API_BASE", "BASE_URL"))
+    return variable if separator and not has_server else None
+
+
+_OF_GEMINI = frozenset({"api_key", "vertexai", "credentials", "http_options"})
+_OF_LITELLM = frozenset({"api_key", "api_base", "base_url", "mock_response", "custom_llm_provider"})
+"""Arguments by which an author says how a model is reached."""

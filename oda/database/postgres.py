@@ -1,0 +1,162 @@
+"""PostgreSQL connections that wait for an answer no longer than a request may take."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+from psycopg import Connection, OperationalError
+from psycopg.abc import PQGen
+from psycopg.errors import ConnectionTimeout, _WaitTimeout
+from sqlalchemy import Connection as SqlConnection
+from sqlalchemy import Engine, event, text
+from sqlalchemy.exc import DataError
+
+ANSWER_WITHIN_S = 3.0
+"""Time limit for the answer to one statement."""
+PING_WITHIN_S = 1.0
+_CONNECT_WITHIN_S = 2
+_LEFT_ALONE_S = 1.0
+"""Time for which a server that accepted a connection and stayed silent is not contacted again."""
+_LOOK_EVERY_S = 0.1
+
+_TRANSPORT = {
+    "connect_timeout": _CONNECT_WITHIN_S,
+    "keepalives_idle": 30,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 10_000,
+}
+"""libpq parameters; those in the URL take precedence."""
+
+T = TypeVar("T")
+
+
+class SilentServerError(OperationalError):
+    """Raised when the server has not answered in time; the outcome of the statement is unknown."""
+
+
+class ImpatientConnection(Connection[Any]):
+    """A connection that closes itself when the server does not answer in time.
+
+    A limit on the server's side, such as `statement_timeout`, does not end the wait for a server
+    that is silent.
+    """
+
+    answers_within_s: float | None = ANSWER_WITHIN_S
+
+    def wait(
+        self, gen: PQGen[T], interval: float = _LOOK_EVERY_S, timeout: float | None = None
+    ) -> T:
+        limit = self.answers_within_s
+        if timeout is not None or limit is None:
+            return super().wait(gen, interval, timeout)
+        try:
+            return super().wait(gen, interval, limit)
+        except _WaitTimeout:
+            self.pgconn.finish()
+            raise SilentServerError(f"the server has not answered for {limit:g} s") from None
+
+
+class Door:
+    """Opens connections; after a server was silent, it fails at once for a second."""
+
+    def __init__(self) -> None:
+        self._closed_until = self._opened_at = float("-inf")
+
+    def open(self, *arguments: Any, **options: Any) -> ImpatientConnection:
+        now = time.monotonic
+        began = now()
+        if began < self._closed_until:
+            raise OperationalError("the server did not answer a moment ago")
+        try:
+            opened = ImpatientConnection.connect(*arguments, **{**_TRANSPORT, **options})
+        except ConnectionTimeout:
+            if self._opened_at < began:
+                self._closed_until = now() + _LEFT_ALONE_S
+            raise
+        self._opened_at, self._closed_until = now(), float("-inf")
+        return opened
+
+
+def connect_impatiently(engine: Engine) -> None:
+    """Make the engine's pool open `ImpatientConnection`s."""
+    door = Door()
+
+    def connect(_dialect: Any, _record: Any, arguments: Any, options: dict[str, Any]) -> Any:
+        return door.open(*arguments, **options)
+
+    event.listen(engine, "do_connect", connect)
+
+
+@contextmanager
+def pinged_briefly(connection: Any) -> Iterator[None]:
+    """Shorten the time limit of a connection while it is pinged."""
+    with _answers_within(connection, PING_WITHIN_S):
+        yield
+
+
+@contextmanager
+def unhurried(engine: Engine) -> Iterator[SqlConnection]:
+    """Open a connection without time limit, for migrations, counts and other long work."""
+    with (
+        engine.connect() as connection,
+        _answers_within(connection.connection.driver_connection, None),
+    ):
+        yield connection
+
+
+@contextmanager
+def _answers_within(connection: Any, limit_s: float | None) -> Iterator[None]:
+    """Change the time limit of a connection; connections to other databases are left alone."""
+    if not isinstance(connection, ImpatientConnection):
+        yield
+        return
+    connection.answers_within_s = limit_s
+    try:
+        yield
+    finally:
+        connection.answers_within_s = ANSWER_WITHIN_S
+
+
+# --- the outcome of a commit
+
+
+def own_transaction_id(connection: SqlConnection) -> str | None:
+    """Return the id by which the current transaction can be looked up.
+
+    None if it has written nothing.
+
+    Always None for SQLite: its commits cannot be lost, they are answered by this process.
+    """
+    if connection.dialect.name != "postgresql":
+        return None
+    found = connection.scalar(text("SELECT pg_current_xact_id_if_assigned()::text"))
+    return None if found is None else str(found)
+
+
+def has_committed(connection: SqlConnection, transaction_id: str) -> bool | None:
+    """Return whether a transaction has been committed; None while it is still open.
+
+    The backend of an open one is terminated: its connection is lost, it would keep its locks and
+    might commit at any time.
+    """
+    given = {"id": transaction_id}
+    try:
+        connection.execute(_END, given)
+        status = connection.scalar(_STATUS, given)
+    except DataError:  # the server was replaced by one that has not come so far
+        return False
+    return None if status == "in progress" else status == "committed"
+
+
+def is_silence(error: BaseException) -> bool:
+    """Return whether an error means that the server was given up because it had not answered."""
+    return isinstance(getattr(error, "orig", None), SilentServerError)
+
+
+_STATUS = text("SELECT pg_xact_status(CAST(:id AS xid8))")
+_END = text(
+    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+    "WHERE backend_xid = CAST(CAST(:id AS xid8) AS xid)"
+)
