@@ -77,6 +77,19 @@ def postgres_url() -> Iterator[str]:
         connection.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(database))
 
 
+@pytest.fixture
+def own_postgres(postgres_url: str) -> Iterator[str]:
+    """URL of a new database for one test."""
+    server = make_url(postgres_url)
+    administrator = server.set(drivername="postgresql").render_as_string(hide_password=False)
+    name = f"oda_test_{uuid.uuid4().hex}"
+    database = sql.Identifier(name)
+    with psycopg.connect(administrator, autocommit=True) as connection:
+        connection.execute(sql.SQL("CREATE DATABASE {}").format(database))
+        yield server.set(database=name).render_as_string(hide_password=False)
+        connection.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(database))
+
+
 @pytest.fixture(params=["memory", "sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
 async def session_service(
     request: pytest.FixtureRequest, tmp_path: Path

@@ -20,7 +20,7 @@ from oda.loop import LoopDefault
 
 T = TypeVar("T")
 
-_READERS = {"sqlite": 4, "postgresql": 16}
+_READERS = {"sqlite": 4, "postgresql": 8}
 """Reads at a time; others wait for a thread. A server that is silent keeps each for seconds."""
 
 

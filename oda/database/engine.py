@@ -66,8 +66,8 @@ def database_engine(url: str, *, trusted_s: float = 2.0) -> Engine:
             raise ArgumentError(f"{parsed.drivername} is not supported")
         parsed = parsed.set(drivername=_DRIVERS[parsed.drivername])
         options: dict[str, Any] = {
-            "pool_size": 16,
-            "max_overflow": 16,
+            "pool_size": 8,
+            "max_overflow": 4,
             "pool_timeout": _POOL_TIMEOUT_S,
         }
         if is_in_memory(url):

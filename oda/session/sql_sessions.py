@@ -227,7 +227,8 @@ class SqlSessions(BaseSessionService):
     async def append_event(self, session: Session, event: Event) -> Event:
         """Store an event, after all that the session is known to hold.
 
-        In a turn of the engine it is stored soon, before anything that the turn stores later.
+        In a turn of the engine it is stored soon, before anything that the turn stores later. The
+        output of a node is stored before the next node begins.
 
         Events are read in the order of their times. One whose node has a slow clock, or that comes
         in the same microsecond as the one before, gets the next time that is free.
@@ -291,6 +292,15 @@ class SqlSessions(BaseSessionService):
         session.last_update_time = _epoch(at)
         session._storage_update_marker = revision
         self._commit_event_to_session(session, event)
+        if writes is not None and _another_node_follows(event):
+            await writes.flushed()  # a node that is done is not repeated, so what follows waits
+
+
+def _another_node_follows(event: Event) -> bool:
+    """Whether a node below the root is done, and its output is not the root's own."""
+    node = event.node_info
+    is_output = event.output is not None or node.message_as_output
+    return bool(is_output) and all("/" in path for path in (node.path, *(node.output_for or ())))
 
 
 # --- reading

@@ -112,8 +112,9 @@ class TurnRun:
             days if given.is_drawn else None,
             live.turn.user_id,
             bounded=not given.goes_beyond_day,
-            before_first_call=self._end_if_cancelled,
+            before_call=self._ready_for_model,
         )
+        self._has_asked_model = False
         self._store_is_away = False
         self._agent: OdaAgent | None = None
         self._cancelled = False
@@ -312,15 +313,18 @@ class TurnRun:
             self._add(self._limit_notice)
         return still_waiting(outcome_of(self._events), self.turn.pending_input)
 
-    async def _end_if_cancelled(self) -> None:
-        """End the turn before its first model call when another node wants it to end.
+    async def _ready_for_model(self) -> None:
+        """Return when all that the turn has done is stored, so no crash makes it pay twice.
 
         Raises:
-            CancelRequestedError: it does.
+            CancelRequestedError: another node wants the turn to end.
         """
-        if await self._store.cancel_requested(self.turn.turn_id):
-            self.cancel()
-            raise CancelRequestedError(f"The turn {self.turn.turn_id!r} has been cancelled.")
+        await self.live.writes.flushed()
+        if not self._has_asked_model:
+            self._has_asked_model = True
+            if await self._store.cancel_requested(self.turn.turn_id):
+                self.cancel()
+                raise CancelRequestedError(f"The turn {self.turn.turn_id!r} has been cancelled.")
 
     async def _question(
         self, usage: Usage | None, limits: TurnLimits | None

@@ -34,7 +34,7 @@ def settings(
         "TURN__GRACE_S": "0.5",
     }
     if request.param == "postgres":
-        chosen["DATABASE_URL"] = request.getfixturevalue("postgres_url")
+        chosen["DATABASE_URL"] = request.getfixturevalue("own_postgres")
     else:
         chosen["DATABASE_URL"] = f"sqlite:///{tmp_path / 'shared.db'}"
     return chosen

@@ -32,8 +32,7 @@ class ModelGate:
         days: Daily budgets of all users; None if calls are not drawn from them.
         user_id: The user who pays.
         bounded: Whether daily limits apply; the user may have lifted them.
-        before_first_call: Awaited once before the first call; it raises if no call is wanted any
-            more.
+        before_call: Awaited before each call; it raises if no call is wanted any more.
     """
 
     def __init__(
@@ -42,7 +41,7 @@ class ModelGate:
         user_id: str,
         *,
         bounded: bool = True,
-        before_first_call: Callable[[], Awaitable[None]] | None = None,
+        before_call: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         self.exceeded: str | None = None
         """The daily limit for which a call was refused, such as `20 model calls`."""
@@ -50,7 +49,7 @@ class ModelGate:
         self._user_id = user_id
         self._bounded = bounded
         self._cheaper_model = days.cheaper_model if days is not None else None
-        self._before_first_call = before_first_call
+        self._before_call = before_call
 
     async def enter(self, model: str, request: LlmRequest | None) -> "ModelCall":
         """Admit a call.
@@ -58,9 +57,8 @@ class ModelGate:
         Raises:
             DailyLimitError: the user's day is used up.
         """
-        if self._before_first_call is not None:
-            check, self._before_first_call = self._before_first_call, None
-            await check()
+        if self._before_call is not None:
+            await self._before_call()
         if self._days is None:
             return ModelCall()
         expected = _expected(model, request if self._days.counts_tokens else None)
