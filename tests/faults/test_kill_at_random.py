@@ -3,10 +3,12 @@
 import asyncio
 import os
 from collections import Counter
+from itertools import cycle
 from random import Random
 
 import pytest
 
+from tests.support.checker import Frame
 from tests.support.fault_world import Place
 from tests.support.patient_client import FORMS, PatientClient
 from tests.support.server_lives import Server
@@ -19,10 +21,13 @@ PARTS = 4
 KILLS_OF_PART = KILLS // PARTS
 SESSIONS = 8
 CLIENTS_OF_EACH = 2
-SECONDS_OF_LIFE = (0.05, 0.8)
-SECONDS_OF_STARTING = (0.0, 0.3)
-ONE_IN = 10
-"""Of so many kills, one comes while the server starts."""
+SECONDS_OF_LIFE = (0.0, 0.6)
+"""After the first event that a client has read."""
+SECONDS_OF_STARTING = (0.0, 1.0)
+"""After the process has begun, or after it is ready."""
+PATIENCE_S = 60
+KINDS = ("starting", *["ready"] * 2, *["talking"] * 7)
+"""When the kills come, in turn."""
 
 
 @pytest.fixture
@@ -44,34 +49,44 @@ async def test_nothing_is_lost_doubled_or_reordered(place: Place, seed: int, par
     server = place.server()
     await server.live()
     enough = asyncio.Event()
+    heard = asyncio.Event()
     async with asyncio.TaskGroup() as group:
         for number in range(SESSIONS):
             for _ in range(CLIENTS_OF_EACH):
                 client = place.client(f"s{number}", user_id=f"user{number}")
-                group.create_task(_talk_on(client, Random(random.random()), enough))
-        for number in range(KILLS_OF_PART):
-            await _kill_once(server, random, starting=number % ONE_IN == 0)
+                group.create_task(_talk_on(client, Random(random.random()), enough, heard))
+        for _, kind in zip(range(KILLS_OF_PART), cycle(KINDS), strict=False):
+            await _kill_once(server, random, kind, heard)
         enough.set()
     await place.keeps_all_promises(since=server.ready_at)
     await _something_has_happened(place)
 
 
-async def _kill_once(server: Server, random: Random, *, starting: bool) -> None:
-    if starting:
+async def _kill_once(server: Server, random: Random, kind: str, heard: asyncio.Event) -> None:
+    heard.clear()
+    if kind == "starting":
         await server.kill()
         await server.begin_life()
-        await asyncio.sleep(random.uniform(*SECONDS_OF_STARTING))
-    else:
+    if kind == "talking":
+        await asyncio.wait_for(heard.wait(), PATIENCE_S)
         await asyncio.sleep(random.uniform(*SECONDS_OF_LIFE))
+    else:
+        await asyncio.sleep(random.uniform(*SECONDS_OF_STARTING))
     assert server.alive, server.said()
     await server.kill()
     await server.live()
 
 
-async def _talk_on(client: PatientClient, random: Random, enough: asyncio.Event) -> None:
+async def _talk_on(
+    client: PatientClient, random: Random, enough: asyncio.Event, heard: asyncio.Event
+) -> None:
+    async def note(frame: Frame) -> None:
+        if frame.kind == "event":
+            heard.set()
+
     await client.open_session()
     while not enough.is_set():
-        await client.say(_message(client, random), form=random.choice(FORMS))
+        await client.say(_message(client, random), form=random.choice(FORMS), on_frame=note)
 
 
 def _message(client: PatientClient, random: Random) -> str:

@@ -7,6 +7,7 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -218,8 +219,12 @@ async def test_a_hostile_file_is_refused(name: str) -> None:
 
 
 def readers() -> list[psutil.Process]:
-    children = psutil.Process().children(recursive=True)
-    return [child for child in children if "marshal.load" in " ".join(child.cmdline())]
+    found = []
+    for child in psutil.Process().children(recursive=True):
+        with suppress(psutil.NoSuchProcess):  # another test's process may end meanwhile
+            if "marshal.load" in " ".join(child.cmdline()):
+                found.append(child)
+    return found
 
 
 async def test_the_process_that_reads_is_confined_and_knows_nothing(

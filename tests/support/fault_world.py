@@ -28,7 +28,6 @@ from tests.support.checker import (
     SessionName,
     StoredEvent,
     StoredTurn,
-    Talk,
     World,
     faults,
 )
@@ -100,19 +99,6 @@ class Place:
             await server.kill()
         for client in self.clients:
             await client.close()
-
-    async def turn_of(self, talk: Talk) -> str | None:
-        """The turn that a message has become, when its client was not told."""
-        engine = database_engine(self.database_url)
-        known = {turn_id for client in self.clients for t in client.talks for turn_id in t.turn_ids}
-        try:
-            stored = await _turns(engine)
-        finally:
-            engine.dispose()
-        return next(
-            (t.turn_id for t in stored if t.session == talk.session and t.turn_id not in known),
-            None,
-        )
 
     async def keeps_all_promises(self, *, since: float | None = None) -> None:
         """Wait until all accepted turns are final, then check all that is known.

@@ -85,6 +85,11 @@ class PatientClient:
             key=f"{self.name}-{len(self.talks)}",
         )
         self.talks.append(talk)
+        await self.finish(talk, form=form, on_frame=on_frame)
+        return talk
+
+    async def finish(self, talk: Talk, *, form: Form, on_frame: OnFrame | None = None) -> None:
+        """Go on with a message, sent before or not, until its end is known; otherwise as `say`."""
 
         async def go_on() -> bool:
             if talk.turn_ids and form != "plain":
@@ -94,7 +99,6 @@ class PatientClient:
             return talk.ended or talk.refused is not None
 
         await self._until(go_on)
-        return talk
 
     async def follow(self, talk: Talk, *, after: int, on_frame: OnFrame | None = None) -> View:
         """Read a turn's stream once more, from any position, until it or the connection ends."""
