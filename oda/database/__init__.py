@@ -1,1 +1,1 @@
-"""The SQL database: engine, schema, migrations, and the journal that commits in groups."""
+"""SQL database: engine, schema, migrations, and the journal that batches writes."""

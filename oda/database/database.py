@@ -1,4 +1,4 @@
-"""An opened database: writes go through its journal, reads through threads of its own."""
+"""An open database: writes go through its journal, reads through its own thread pool."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
@@ -21,22 +21,22 @@ from oda.loop import LoopDefault
 T = TypeVar("T")
 
 _READERS = {"sqlite": 4, "postgresql": 8}
-"""Reads at a time; others wait for a thread. A server that is silent keeps each for seconds."""
+"""Concurrent reads by dialect. More than a few, as a hanging server blocks each one for seconds."""
 
 
 @dataclass(frozen=True)
 class Database:
-    """One database of a process."""
+    """Engine, journal and reader threads of one database."""
 
     url: str
     engine: Engine
-    """For threads; it must not be used on the event loop."""
+    """Blocking: use it in worker threads only, never on the event loop."""
     journal: Journal
     readiness: Readiness
     _readers: Executor
 
     async def read(self, query: Callable[[Connection], T]) -> T:
-        """Return what `query` finds; it runs in a thread, and what it writes is rolled back."""
+        """Run `query` in a reader thread and return its result. Its writes are rolled back."""
         return await asyncio.get_running_loop().run_in_executor(self._readers, self._read, query)
 
     async def rows(self, query: Select[Any]) -> Sequence[Row[Any]]:
@@ -44,7 +44,7 @@ class Database:
         return await self.read(lambda connection: connection.execute(query).all())
 
     async def scalar(self, query: Select[Any]) -> Any:
-        """Return the first column of a query's first row; None when there is none."""
+        """Return the first column of a query's first row, or None if there is no row."""
         return await self.read(lambda connection: connection.scalar(query))
 
     def _read(self, query: Callable[[Connection], T]) -> T:
@@ -52,28 +52,30 @@ class Database:
             return query(connection)
 
     async def check(self) -> None:
-        """Write something through the journal, at most once a second; it must have our tables.
+        """Check that the database accepts writes, by a test write at most once a second.
+
+        The ODA tables must exist.
 
         Raises:
-            UnavailableError: it takes no writes.
+            UnavailableError: the database does not accept writes.
         """
         with self._reaching("The database"):
             await self.readiness.check()
 
     async def ping(self) -> None:
-        """Ask it something.
+        """Check that the database answers a query.
 
         Raises:
-            UnavailableError: it does not answer.
+            UnavailableError: the database is unreachable.
         """
         with self.reaching():
             await self.scalar(select(literal(1)))
 
     def reaching(self) -> AbstractContextManager[None]:
-        """Tell failures to reach the database by its name.
+        """Convert connection errors in a block to errors that name this database.
 
         Raises:
-            UnavailableError: it cannot be reached.
+            UnavailableError: the database is unreachable.
         """
         return self._reaching(f"the store {shown(self.url)}")
 
@@ -86,18 +88,18 @@ class Database:
 
 
 default_database: LoopDefault[Database] = LoopDefault()
-"""The process's database in an event loop; set by the composition root."""
+"""The database used in an event loop; set by the composition root."""
 
 
 @asynccontextmanager
 async def open_database(url: str) -> AsyncIterator[Database]:
-    """An engine and a journal for a database; nothing is connected before it is used.
+    """Open a database and close it at the end of the block; connections are opened on first use.
 
     Raises:
         ConfigurationError: the URL is malformed or its driver is not installed.
     """
-    with _on_disk(url) as place:
-        engine = database_engine(place)
+    with _file_backed(url) as file_url:
+        engine = database_engine(file_url)
         readers = ThreadPoolExecutor(_READERS[engine.dialect.name], "oda reader")
         try:
             async with Journal(engine) as journal:
@@ -108,9 +110,9 @@ async def open_database(url: str) -> AsyncIterator[Database]:
 
 
 @contextmanager
-def _on_disk(url: str) -> Iterator[str]:
-    """Give a database in memory a file for as long as it is open: threads cannot share memory."""
-    if not is_in_memory(url):
+def _file_backed(url: str) -> Iterator[str]:
+    """Yield the URL, or that of a temporary file if it names an in-memory database."""
+    if not is_in_memory(url):  # threads cannot share an in-memory database
         yield url
         return
     with TemporaryDirectory(prefix="oda-") as directory:

@@ -1,4 +1,4 @@
-"""The database's clock, used so that clocks of different machines are never compared."""
+"""The database's clock. Using it avoids comparing the clocks of different machines."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -11,7 +11,7 @@ from oda.database.schema import UtcDateTime
 
 
 class DatabaseTime(FunctionElement[datetime]):
-    """SQL expression for the database's clock at the time of evaluation, plus an offset."""
+    """SQL expression for the database's current time, plus an offset."""
 
     type = UtcDateTime()
     inherit_cache = True
@@ -27,6 +27,6 @@ def _postgresql(element: DatabaseTime, compiler: Any, **options: Any) -> str:
 
 @compiles(DatabaseTime, "sqlite")
 def _sqlite(element: DatabaseTime, compiler: Any, **options: Any) -> str:
-    """Use the format in which `DateTime` stores values; SQLite's clock has milliseconds only."""
+    # The format in which `DateTime` stores values. SQLite's clock has milliseconds only.
     seconds = compiler.process(element.clauses, **options)
     return f"strftime('%Y-%m-%d %H:%M:%f000', 'now', printf('%+.3f seconds', {seconds}))"

@@ -1,4 +1,4 @@
-"""One pooled engine for a database."""
+"""Pooled SQLAlchemy engines for SQLite and PostgreSQL."""
 
 import os
 import stat
@@ -24,10 +24,10 @@ _DRIVERS = {
 }
 """SQLAlchemy drivers by URL scheme."""
 IN_MEMORY = "sqlite:///:memory:"
-"""An in-memory database, which lives as long as its engine."""
+"""URL of an in-memory database, which lives as long as its engine."""
 
 DATABASE_FILE = "oda.db"
-"""Name of the database in a data directory."""
+"""Name of the database file in a data directory."""
 
 _IN_MEMORY = (None, "", ":memory:")
 _LOCK_TIMEOUT_S = 30
@@ -36,7 +36,7 @@ _USED_AT = "oda_used_at"
 
 
 def is_sql(url: str) -> bool:
-    """Return whether a URL names an SQL database."""
+    """Return whether a URL names a supported SQL database."""
     try:
         return make_url(url).get_backend_name() in _DRIVERS
     except ArgumentError:
@@ -44,7 +44,7 @@ def is_sql(url: str) -> bool:
 
 
 def is_in_memory(url: str) -> bool:
-    """Whether the URL names a database of SQLite that has no file."""
+    """Return whether a URL names an SQLite database without a file."""
     try:
         parsed = make_url(url)
     except ArgumentError:
@@ -53,9 +53,11 @@ def is_in_memory(url: str) -> bool:
 
 
 def database_engine(url: str, *, trusted_s: float = 2.0) -> Engine:
-    """Return an engine with a pool; SQLite with a write-ahead log.
+    """Return a pooled engine; SQLite uses write-ahead logging.
 
-    A server connection that was used less than `trusted_s` seconds ago is assumed to be alive.
+    Args:
+        url: An SQLite or PostgreSQL URL.
+        trusted_s: A PostgreSQL connection used less than this many seconds ago is not pinged.
 
     Raises:
         ConfigurationError: the URL is malformed or its driver is not installed.
@@ -80,7 +82,7 @@ def database_engine(url: str, *, trusted_s: float = 2.0) -> Engine:
                 "max_overflow": 8,
                 "connect_args": {"timeout": _LOCK_TIMEOUT_S},
             }
-        # Parameters are what people have said: errors and logs do not show them.
+        # Parameters contain users' messages, which must not appear in errors or logs.
         engine = create_engine(parsed, hide_parameters=True, **options)
     except (ArgumentError, SQLAlchemyError, ImportError) as error:
         raise ConfigurationError(
@@ -97,10 +99,10 @@ def database_engine(url: str, *, trusted_s: float = 2.0) -> Engine:
 
 
 def make_directory(path: Path) -> None:
-    """Create a directory for data, accessible only to its owner.
+    """Create a data directory that only its owner can access.
 
-    An existing directory that contains our database is restricted too: we have created it, or it
-    was created for us. Any other, such as `/tmp`, is left as it is.
+    The permissions of an existing directory are restricted only if it contains an ODA database;
+    any other, such as `/tmp`, is left unchanged.
 
     Raises:
         ConfigurationError: the directory cannot be created.
@@ -117,9 +119,9 @@ def make_directory(path: Path) -> None:
 
 
 def _keep_private(file: Path) -> None:
-    """Make a database file readable by its owner only.
+    """Create a database file that only its owner can read.
 
-    SQLite gives `-wal` and `-shm` the same mode.
+    SQLite gives its `-wal` and `-shm` files the same mode.
 
     Raises:
         ConfigurationError: the file cannot be created.
@@ -139,15 +141,15 @@ def _keep_private(file: Path) -> None:
 
 
 def _narrow(path: Path, mode: int) -> None:
-    """Remove the permissions beyond `mode` from a path, if we own it."""
+    """Remove permissions beyond `mode` from a path, if this process's user owns it."""
     status = path.stat()
-    is_shared = status.st_mode & stat.S_ISVTX  # such as /tmp, also where it belongs to us
+    is_shared = status.st_mode & stat.S_ISVTX  # like /tmp, which this user may own
     if not is_shared and status.st_uid == os.geteuid() and status.st_mode & 0o777 & ~mode:
         path.chmod(status.st_mode & mode)
 
 
 def shown(url: str) -> str:
-    """Return a URL without its password, for messages."""
+    """Return a URL without its password, for error messages and logs."""
     try:
         return make_url(url).render_as_string(hide_password=True)
     except ArgumentError:
@@ -155,12 +157,12 @@ def shown(url: str) -> str:
 
 
 def _ping_after_a_pause(engine: Engine, trusted_s: float) -> None:
-    """Ping a pooled connection before use, unless it was used a moment ago.
+    """Ping a pooled connection before use, unless it was used in the last `trusted_s` seconds.
 
     SQLAlchemy's `pool_pre_ping` pings every time, which costs as much as a small query.
     """
 
-    def used(_: Any, record: ConnectionPoolEntry) -> None:
+    def mark_used(_: Any, record: ConnectionPoolEntry) -> None:
         record.info[_USED_AT] = time.monotonic()
 
     def check(connection: Any, record: ConnectionPoolEntry, _: PoolProxiedConnection) -> None:
@@ -173,7 +175,7 @@ def _ping_after_a_pause(engine: Engine, trusted_s: float) -> None:
         except Exception as error:
             raise DisconnectionError("the connection is gone") from error
 
-    event.listen(engine, "checkin", used)
+    event.listen(engine, "checkin", mark_used)
     event.listen(engine, "checkout", check)
 
 

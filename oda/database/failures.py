@@ -1,4 +1,4 @@
-"""Errors of a database, and what they mean to whoever wanted something of it."""
+"""Translation of database errors to ODA errors."""
 
 import sqlite3
 
@@ -7,11 +7,11 @@ from sqlalchemy.exc import SQLAlchemyError
 from oda.errors import StorageFullError, UnavailableError
 
 _DISK_FULL = "53100"
-"""PostgreSQL's."""
+"""PostgreSQL's SQLSTATE code."""
 
 
 def is_full(error: BaseException) -> bool:
-    """Whether the database has no room for what was to be written."""
+    """Return whether a write failed because the disk is full."""
     cause = getattr(error, "orig", error)
     if isinstance(cause, sqlite3.Error):
         return getattr(cause, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL
@@ -19,14 +19,20 @@ def is_full(error: BaseException) -> bool:
 
 
 def first_line(error: BaseException) -> str:
-    """The first line of an error, of the driver's own where there is one."""
+    """Return the first line of an error's message, preferring the driver's own error."""
     return (str(getattr(error, "orig", None) or error).strip().splitlines() or [""])[0]
 
 
 def unavailable(
     error: SQLAlchemyError | OSError | TimeoutError, where: str, setting: str = "ODA_DATABASE_URL"
 ) -> UnavailableError:
-    """The error for a client or an operator; it says what to do."""
+    """Return the error for clients and operators, with a remedy.
+
+    Args:
+        error: The original error.
+        where: Name of the store, to begin the message with.
+        setting: The setting that the remedy mentions.
+    """
     if is_full(error):
         return StorageFullError(
             f"{where} has no room left; nothing of this was stored",

@@ -1,4 +1,4 @@
-"""Group commit: what is written at the same time shares a transaction."""
+"""Group commit: concurrent writes share a transaction."""
 
 import asyncio
 import math
@@ -23,16 +23,19 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 Operation = Callable[[Connection], T]
-"""Writes in a transaction that others may share, and in a thread of the journal's: it must touch
-nothing that the event loop changes. It may be called again after a rollback."""
+"""A function that writes within a transaction it may share with others.
+
+It runs in the journal's thread, so it must not touch state that the event loop changes. It may be
+called again after a rollback."""
 
 _COLLISIONS = ("40001", "40P01")
+"""SQLSTATE codes of serialization failures and deadlocks."""
 _LOOK_AGAIN_S = 0.25
 REQUEST_S = 4.0
-"""How long a request waits for what it writes."""
+"""Time limit for the writes of a request."""
 
 LINGER_S = 0.05
-"""How long a deferred operation waits for company by default."""
+"""Default time for which a deferred operation waits for others to join its transaction."""
 
 
 @dataclass(eq=False)
@@ -44,34 +47,34 @@ class _Entry:
 
 
 @dataclass
-class _Try:
-    """One transaction: what came of it, or how far it came."""
+class _Attempt:
+    """Outcome of one attempt to commit a batch."""
 
     results: list[Any] = field(default_factory=list)
     error: Exception | None = None
     begun: bool = False
     transaction_id: str | None = None
-    """By which to find out whether it was committed, where a commit can be in doubt."""
+    """Id for looking up whether the commit succeeded; None if that cannot be in doubt."""
 
 
 class Journal:
-    """Runs operations in the order in which they came, as many as there are in one transaction.
+    """Runs write operations in order of arrival; all that are waiting share a transaction.
 
-    All of them run in one thread, on one connection, so that a batch costs one change of threads.
-    One that fails fails alone: the others are run again without it.
+    They run in one thread on one connection, so a batch costs a single thread switch. If a batch
+    fails, each operation is retried in a transaction of its own, so that only the faulty one fails.
     """
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="oda journal")
         self._connection: Connection | None = None
-        """Belongs to the thread."""
+        """Used by the journal's thread only."""
         self._waiting: list[_Entry] = []
         self._wake = asyncio.Event()
         self._writer: asyncio.Task[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._due = math.inf
-        """When the timer rings; uvloop's handles do not say."""
+        """Loop time at which the timer fires; uvloop's timer handles do not expose it."""
         self._closed = False
 
     async def __aenter__(self) -> Self:
@@ -84,7 +87,7 @@ class Journal:
         exc: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """Write what waits, then close."""
+        """Run the waiting operations, then close."""
         self._closed = True
         self._wake.set()
         self._stop_timer()
@@ -94,15 +97,15 @@ class Journal:
     async def run(self, operation: Operation[T], *, within_s: float | None = None) -> T:
         """Run an operation and return its result once it is committed.
 
-        Whoever is cancelled meanwhile does not know whether it was.
+        If the caller is cancelled, the operation may or may not be committed.
 
         Args:
-            operation: What to write.
-            within_s: How long to wait, at most. What is told to have failed after that time may
-                yet be stored, so it must do no harm to write it again.
+            operation: The writes.
+            within_s: Time limit in seconds. An operation that timed out may still be committed
+                later, so it must be safe to repeat.
 
         Raises:
-            Exception: what the operation or the database raises; then nothing of it is stored.
+            Exception: any error of the operation or the database; nothing was stored.
             UnavailableError: it took longer than `within_s`.
         """
         entry = self._add(operation)
@@ -119,9 +122,10 @@ class Journal:
     def defer(
         self, operation: Operation[Any], *, within_s: float = LINGER_S, quietly: bool = False
     ) -> "asyncio.Future[Any]":
-        """Run an operation soon, with others that come meanwhile; nobody need wait.
+        """Schedule an operation to run within `within_s` seconds, batched with others.
 
-        A failure is logged, unless it is to be seen to `quietly` by the caller.
+        The caller need not await the returned future: a failure is logged, unless `quietly` is set
+        because the caller handles it.
         """
         entry = self._add(operation)
         if not quietly:
@@ -131,11 +135,11 @@ class Journal:
         if due < self._due:
             self._stop_timer()
             self._due = due
-            self._timer = loop.call_at(due, self._time_is_up)
+            self._timer = loop.call_at(due, self._on_timer)
         return entry.done
 
     def hurry(self) -> None:
-        """Write what has been deferred now."""
+        """Run deferred operations now."""
         self._wake.set()
 
     def _add(self, operation: Operation[Any]) -> _Entry:
@@ -150,7 +154,7 @@ class Journal:
             self._timer.cancel()
             self._timer, self._due = None, math.inf
 
-    def _time_is_up(self) -> None:
+    def _on_timer(self) -> None:
         self._timer, self._due = None, math.inf
         self._wake.set()
 
@@ -186,7 +190,8 @@ class Journal:
                         return
                     committed = outcome
                 if not committed:
-                    slow = len(batch) > 1 and is_silence(error)  # one may hold up the others
+                    # One slow operation may be blocking the rest of the batch: separate them.
+                    slow = len(batch) > 1 and is_silence(error)
                     if attempt == 1 and (_is_collision(error) or (lost and not slow)):
                         continue
                     if len(batch) == 1 or not tried.begun:
@@ -200,9 +205,9 @@ class Journal:
                     entry.done.set_result(result)
             return
 
-    def _commit(self, operations: Sequence[Operation[Any]]) -> _Try:
-        """Run operations in one transaction; in the thread."""
-        tried = _Try()
+    def _commit(self, operations: Sequence[Operation[Any]]) -> _Attempt:
+        """Run operations in one transaction. Called in the journal's thread."""
+        tried = _Attempt()
         try:
             if self._connection is None:
                 self._connection = self._engine.connect()
@@ -220,7 +225,7 @@ class Journal:
         return tried
 
     def _disconnect(self) -> None:
-        """Give the connection back, which ends its transaction; in the thread."""
+        """Return the connection to the pool, rolling back. Called in the journal's thread."""
         connection, self._connection = self._connection, None
         if connection is None:
             return
@@ -230,10 +235,10 @@ class Journal:
             log.debug("connection_not_closed", exc_info=error)
 
     async def _outcome(self, transaction_id: str) -> bool | None:
-        """Find out whether a transaction was committed whose commit was not answered.
+        """Return whether a transaction was committed, after the connection was lost at its commit.
 
-        As long as the database is away nothing else can be written either; it fails at once.
-        Returns None if the journal is closed before the database is back.
+        Waits until the database is reachable again; operations that arrive meanwhile fail at once.
+        Returns None if the journal is closed first.
         """
         log.warning("commit_in_doubt", transaction_id=transaction_id)
         while True:
@@ -257,17 +262,17 @@ class Journal:
 
 
 def is_lost_connection(error: BaseException) -> bool:
-    """Whether the database went away; another connection may do better."""
+    """Return whether the connection was lost, so that a retry on another one may succeed."""
     return isinstance(error, DBAPIError) and error.connection_invalidated
 
 
 def _is_collision(error: BaseException) -> bool:
-    """Whether PostgreSQL has ended one of two transactions that waited for each other."""
+    """Return whether PostgreSQL aborted a transaction because of a deadlock or a conflict."""
     return isinstance(error, DBAPIError) and getattr(error.orig, "sqlstate", "") in _COLLISIONS
 
 
 def may_pass(error: BaseException) -> bool:
-    """Whether the same may succeed later: the database is away, locked or overloaded."""
+    """Return whether an error is transient: the database is unreachable, locked or overloaded."""
     kinds = OperationalError | InterfaceError | PoolTimeoutError | OSError | TimeoutError
     return isinstance(error, kinds)
 

@@ -1,4 +1,4 @@
-"""Bring a database to the tables that this version knows."""
+"""Schema migrations with alembic."""
 
 import asyncio
 from dataclasses import dataclass
@@ -15,22 +15,22 @@ if TYPE_CHECKING:
     from alembic.config import Config
 
 _LOCK = 0x0DA
-"""Of PostgreSQL's advisory locks, so that nodes that start together migrate one after the other."""
+"""Key of the PostgreSQL advisory lock that serializes the migrations of nodes starting together."""
 _SCHEMA = "schema"
-"""Attribute of alembic's configuration."""
+"""Attribute of alembic's configuration that holds the `Schema`."""
 
 
 @dataclass(frozen=True)
 class Schema:
-    """Tables of one owner, and the revisions that make them."""
+    """The tables of one component and the revisions that create them."""
 
     metadata: MetaData
     migrations: Path
     """An alembic folder; its `env.py` calls `run_revisions`."""
     revision: str
-    """The newest one."""
+    """The newest revision."""
     version_table: str
-    """Where the database keeps the revision that it is at; each owner has its own."""
+    """Table that stores the database's current revision; each component has its own."""
 
 
 ODA_SCHEMA = Schema(
@@ -42,12 +42,12 @@ ODA_SCHEMA = Schema(
 
 
 async def current_revision(engine: Engine, schema: Schema = ODA_SCHEMA) -> str | None:
-    """Return the revision that the database is at; None when it has none of the owner's tables."""
+    """Return the database's current revision, or None if the schema was never installed."""
     return await asyncio.to_thread(_current_revision, engine, schema)
 
 
 async def upgrade(engine: Engine, schema: Schema = ODA_SCHEMA) -> None:
-    """Apply the revisions that are missing; for a database that has all of them, it only looks.
+    """Apply the missing revisions, if any.
 
     Raises:
         ConfigurationError: the database belongs to a newer version.
@@ -82,7 +82,7 @@ def _upgrade(engine: Engine, schema: Schema) -> None:
 
 
 def alembic_config(connection: Connection, schema: Schema) -> "Config":
-    """What alembic's commands need to work on a schema."""
+    """Return the configuration that alembic's commands need for a schema."""
     from alembic.config import Config
 
     config = Config()
@@ -93,9 +93,9 @@ def alembic_config(connection: Connection, schema: Schema) -> "Config":
 
 
 def run_revisions() -> None:
-    """What the `env.py` of a migrations folder does: the revisions, on the connection of `upgrade`.
+    """Run the revisions on the connection of `upgrade`.
 
-    It is called by alembic only.
+    Called by the `env.py` of a migrations folder, and so by alembic only.
     """
     from alembic import context
 

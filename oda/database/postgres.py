@@ -1,4 +1,4 @@
-"""PostgreSQL connections that wait for an answer no longer than a request may take."""
+"""PostgreSQL connections with a time limit for each answer, and the outcome of lost commits."""
 
 import time
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ ANSWER_WITHIN_S = 3.0
 PING_WITHIN_S = 1.0
 _CONNECT_WITHIN_S = 2
 _LEFT_ALONE_S = 1.0
-"""Time for which a server that accepted a connection and stayed silent is not contacted again."""
+"""Pause before reconnecting to a server whose connection attempt timed out."""
 _LOOK_EVERY_S = 0.1
 
 _TRANSPORT = {
@@ -39,8 +39,7 @@ class SilentServerError(OperationalError):
 class ImpatientConnection(Connection[Any]):
     """A connection that closes itself when the server does not answer in time.
 
-    A limit on the server's side, such as `statement_timeout`, does not end the wait for a server
-    that is silent.
+    A server-side limit such as `statement_timeout` does not help against a hanging server.
     """
 
     answers_within_s: float | None = ANSWER_WITHIN_S
@@ -59,7 +58,7 @@ class ImpatientConnection(Connection[Any]):
 
 
 class Door:
-    """Opens connections; after a server was silent, it fails at once for a second."""
+    """Opens connections; for a second after an attempt timed out, further ones fail at once."""
 
     def __init__(self) -> None:
         self._closed_until = self._opened_at = float("-inf")
@@ -91,14 +90,14 @@ def connect_impatiently(engine: Engine) -> None:
 
 @contextmanager
 def pinged_briefly(connection: Any) -> Iterator[None]:
-    """Shorten the time limit of a connection while it is pinged."""
+    """Shorten a connection's time limit during a ping."""
     with _answers_within(connection, PING_WITHIN_S):
         yield
 
 
 @contextmanager
 def unhurried(engine: Engine) -> Iterator[SqlConnection]:
-    """Open a connection without time limit, for migrations, counts and other long work."""
+    """Open a connection without a time limit, for migrations, counts and other long work."""
     with (
         engine.connect() as connection,
         _answers_within(connection.connection.driver_connection, None),
@@ -108,7 +107,7 @@ def unhurried(engine: Engine) -> Iterator[SqlConnection]:
 
 @contextmanager
 def _answers_within(connection: Any, limit_s: float | None) -> Iterator[None]:
-    """Change the time limit of a connection; connections to other databases are left alone."""
+    """Change the time limit of a PostgreSQL connection; other connections are left unchanged."""
     if not isinstance(connection, ImpatientConnection):
         yield
         return
@@ -123,11 +122,9 @@ def _answers_within(connection: Any, limit_s: float | None) -> Iterator[None]:
 
 
 def own_transaction_id(connection: SqlConnection) -> str | None:
-    """Return the id by which the current transaction can be looked up.
+    """Return the id of the current transaction, or None if it has written nothing.
 
-    None if it has written nothing.
-
-    Always None for SQLite: its commits cannot be lost, they are answered by this process.
+    Always None for SQLite, where the outcome of a commit is never in doubt.
     """
     if connection.dialect.name != "postgresql":
         return None
@@ -136,22 +133,22 @@ def own_transaction_id(connection: SqlConnection) -> str | None:
 
 
 def has_committed(connection: SqlConnection, transaction_id: str) -> bool | None:
-    """Return whether a transaction has been committed; None while it is still open.
+    """Return whether a transaction was committed, or None while it is still open.
 
-    The backend of an open one is terminated: its connection is lost, it would keep its locks and
-    might commit at any time.
+    An open transaction's backend is terminated.
     """
     given = {"id": transaction_id}
+    # The client of an open transaction is gone: it would hold its locks and might still commit.
     try:
         connection.execute(_END, given)
         status = connection.scalar(_STATUS, given)
-    except DataError:  # the server was replaced by one that has not come so far
+    except DataError:  # a replacement server, which has not assigned this id yet
         return False
     return None if status == "in progress" else status == "committed"
 
 
 def is_silence(error: BaseException) -> bool:
-    """Return whether an error means that the server was given up because it had not answered."""
+    """Return whether an error means that the server did not answer in time."""
     return isinstance(getattr(error, "orig", None), SilentServerError)
 
 

@@ -10,8 +10,7 @@ from oda.database.schema import probes
 
 _ASKED_EVERY_S = 1.0
 _ROOM = 256 * 1024
-"""Size of the probe after a failed write, in characters: a full disk may still have room for a few.
-"""
+"""Size in characters of the probe after a failed write: a nearly full disk may fit a small one."""
 
 
 class Readiness:
@@ -24,10 +23,10 @@ class Readiness:
         self._failed: Exception | None = None
 
     async def check(self) -> None:
-        """Return if a write succeeds now, or did within the last second.
+        """Check that a write succeeds, reusing a result of the last second.
 
         Raises:
-            Exception: the error of the last write.
+            Exception: the error of the failed write.
         """
         async with self._asking:
             now = asyncio.get_running_loop().time

@@ -1,4 +1,4 @@
-"""The tables of our own; those of the sessions beside them are ADK's.
+"""ODA's own tables; the session tables in the same database are ADK's.
 
 A change here needs a revision in `migrations/versions`; a test compares the two.
 """
@@ -29,12 +29,12 @@ REVISION = "0004"
 """The newest revision of the schema."""
 
 _Name = String(128)
-"""As long as ADK's columns of the same meaning."""
+"""Has the length of ADK's corresponding columns."""
 _Id = String(64)
 
 
 class UtcDateTime(TypeDecorator[datetime]):
-    """A time in UTC, also where the database keeps no time zone."""
+    """A UTC time, also in databases that store no time zone."""
 
     impl = DateTime(timezone=True)
     cache_ok = True
@@ -53,9 +53,9 @@ metadata = MetaData()
 
 
 def _where(condition: str) -> dict[str, Any]:
-    """The condition of a partial index.
+    """Return the options of a partial index.
 
-    SQLite uses the index only for queries that have the same condition, without parameters.
+    SQLite uses the index only for queries with the same condition, without parameters.
     """
     return {"sqlite_where": text(condition), "postgresql_where": text(condition)}
 
@@ -194,7 +194,7 @@ probes = Table(
     Column("probe_id", _Id, primary_key=True),
     Column("filling", Text, nullable=False),
 )
-"""Written and deleted to see whether there is room."""
+"""Rows written and deleted to check that the database accepts writes."""
 
 api_keys = Table(
     "oda_api_keys",

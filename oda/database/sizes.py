@@ -1,4 +1,4 @@
-"""How much is in a database."""
+"""Row counts of a database."""
 
 import asyncio
 from collections.abc import Callable, Mapping
@@ -16,16 +16,16 @@ T = TypeVar("T")
 
 
 async def rows_by_table(engine: Engine) -> Mapping[str, int]:
-    """Return the number of rows of each of our tables and of ADK's, where they exist."""
-    return await asyncio.to_thread(_counted, engine, _rows_by_table)
+    """Return the number of rows of each existing ODA and ADK table, by name."""
+    return await asyncio.to_thread(_run_count, engine, _rows_by_table)
 
 
 async def turns_by_status(engine: Engine) -> Mapping[str, int]:
-    """Return the number of turns in each status that occurs; the table must exist."""
-    return await asyncio.to_thread(_counted, engine, _turns_by_status)
+    """Return the number of turns by status; the table must exist."""
+    return await asyncio.to_thread(_run_count, engine, _turns_by_status)
 
 
-def _counted(engine: Engine, count: Callable[[Connection], T]) -> T:
+def _run_count(engine: Engine, count: Callable[[Connection], T]) -> T:
     with unhurried(engine) as connection:
         return count(connection)
 

@@ -1,4 +1,4 @@
-"""What one turn writes: in order, soon, and again as long as the database is away."""
+"""Ordered writes of one turn, retried while the database is unreachable."""
 
 import asyncio
 from collections import deque
@@ -31,20 +31,20 @@ class _Write:
 class WriteQueue:
     """An ordered queue in front of the journal.
 
-    What is put into it is stored with the next transaction of the journal, all of it or nothing. A
-    failure that may pass is tried again; any other ends the queue.
+    Everything queued is stored in the journal's next transaction, all or nothing. Transient
+    failures are retried; any other failure ends the queue.
 
     Args:
-        journal: Stores it.
-        guard: Runs in each transaction, and raises when nothing may be stored any more.
-        name: For the log.
+        journal: Runs the operations.
+        guard: Runs in each transaction, and raises if the turn may not write any more.
+        name: Turn id for log messages.
     """
 
     def __init__(self, journal: Journal, guard: Operation[None], name: str) -> None:
         self.journal = journal
         self._guard = guard
         self._name = name
-        # The journal's thread takes from it while the event loop adds to it.
+        # The journal's thread pops entries while the event loop appends.
         self._waiting: deque[_Write] = deque()
         self._batch: list[_Write] = []
         self._writing = False
@@ -62,30 +62,30 @@ class WriteQueue:
         then: Callable[[], None] | None = None,
         guards: bool = False,
     ) -> None:
-        """Store something soon, behind all that was put before.
+        """Queue an operation to be stored soon, after all earlier ones.
 
         Args:
-            operation: Of the journal; None for nothing but the callback.
+            operation: A journal operation; None to only schedule the callback.
             then: Called once it is stored.
-            guards: Whether the operation itself makes sure of what the queue's guard does.
+            guards: Whether the operation itself does the check of the queue's guard.
 
         Raises:
-            Exception: what has ended the queue.
+            Exception: the failure that ended the queue.
         """
         self._add(_Write(operation, then, guards))
 
     def put_event(
         self, event_id: str, operation: Operation[None], *, then: Callable[[], None]
     ) -> None:
-        """Store an event of a session; otherwise as `put`."""
+        """Queue the operation that stores a session event, like `put`."""
         self.put(operation, then=then)
         self._events.add(event_id)
 
     async def run(self, operation: Operation[T]) -> T:
-        """Store something behind all that was put before, and return its result.
+        """Run an operation after all earlier ones and return its result once it is committed.
 
         Raises:
-            Exception: what has ended the queue.
+            Exception: the failure that ended the queue.
         """
         results: list[T] = []
 
@@ -99,18 +99,18 @@ class WriteQueue:
         return results[0]
 
     def has_event(self, event_id: str) -> bool:
-        """Whether an event was put into this queue."""
+        """Return whether an event was put into this queue."""
         return event_id in self._events
 
     def hurry(self) -> None:
-        """Store what waits now."""
+        """Store queued operations now."""
         self.journal.hurry()
 
     async def flushed(self) -> None:
-        """Return when all is stored.
+        """Wait until everything queued is stored.
 
         Raises:
-            Exception: what has ended the queue.
+            Exception: the failure that ended the queue.
         """
         if not self._idle.is_set():
             self.hurry()
@@ -118,12 +118,12 @@ class WriteQueue:
         self.check()
 
     def check(self) -> None:
-        """Raise what has ended the queue, if it has ended."""
+        """Raise the failure that ended the queue, if any."""
         if self._failure is not None:
             raise self._failure
 
     def close(self) -> None:
-        """Stop trying; what is being written may be stored yet."""
+        """Stop retrying; a write in progress may still be stored."""
         if self._timer is not None:
             self._timer.cancel()
 
@@ -138,7 +138,7 @@ class WriteQueue:
     def _write_soon(self) -> None:
         if self._timer is None and not self._writing:
             self._writing = True
-            self.journal.defer(self._write, quietly=True).add_done_callback(self._written)
+            self.journal.defer(self._write, quietly=True).add_done_callback(self._on_done)
 
     def _write(self, connection: Connection) -> None:
         while self._waiting:
@@ -149,10 +149,10 @@ class WriteQueue:
             if write.operation is not None:
                 write.operation(connection)
 
-    def _written(self, done: "asyncio.Future[None]") -> None:
+    def _on_done(self, done: "asyncio.Future[None]") -> None:
         self._writing = False
         if (error := done.exception()) is not None:
-            self._failed(error)
+            self._on_failure(error)
             return
         self._retry_s = _FIRST_RETRY_S
         stored, self._batch = self._batch, []
@@ -166,7 +166,7 @@ class WriteQueue:
             if write.waiter is not None and not write.waiter.done():
                 write.waiter.set_result(None)
 
-    def _failed(self, error: BaseException) -> None:
+    def _on_failure(self, error: BaseException) -> None:
         if may_pass(error):
             log.warning("turn_not_stored", turn_id=self._name, again_in_s=self._retry_s)
             self._timer = asyncio.get_running_loop().call_later(self._retry_s, self._try_again)
@@ -184,10 +184,10 @@ class WriteQueue:
 
 
 current_writes: ContextVar[WriteQueue | None] = ContextVar("oda_current_writes", default=None)
-"""The queue of the turn that the running task belongs to."""
+"""The write queue of the turn that the running task belongs to."""
 
 
 def writes_of_turn(journal: Journal) -> WriteQueue | None:
-    """Return the queue of the current turn, if it is in front of this journal."""
+    """Return the current turn's write queue, if it writes to this journal."""
     writes = current_writes.get()
     return writes if writes is not None and writes.journal is journal else None
