@@ -1,4 +1,4 @@
-"""Questions that a turn asks a person, and their answers. Pure."""
+"""Questions that a turn asks a person, and their answers. Pure functions over ADK events."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -10,20 +10,20 @@ from oda.agent.outcome import INPUT, outcome_of
 from oda.errors import ConflictError
 
 Answer = tuple[str, bool | None, Any]
-"""The id of what was asked; whether it is confirmed; what is answered."""
+"""Id of the question, whether it is confirmed, and the payload."""
 
 CONFIRMATION = "adk_request_confirmation"
 
 
 def answer_content(pending: Iterable[Mapping[str, Any]], responses: Sequence[Answer]) -> Content:
-    """The message that answers waiting calls.
+    """Return the message that answers pending calls.
 
     Args:
-        pending: `{id, name, args}` of each.
+        pending: The calls, each as `{id, name, args}`.
         responses: At least one answer.
 
     Raises:
-        ConflictError: an id is not one that waits for an answer, or is answered twice.
+        ConflictError: an id does not belong to a pending call, or is answered twice.
     """
     waiting = {item["id"]: item["name"] for item in pending}
     parts = []
@@ -42,13 +42,13 @@ def answer_content(pending: Iterable[Mapping[str, Any]], responses: Sequence[Ans
 
 
 def answered_by(message: Content) -> frozenset[str]:
-    """The ids of the calls that a message answers."""
+    """Return the ids of the calls that a message answers."""
     responses = (part.function_response for part in message.parts or ())
     return frozenset(response.id or "" for response in responses if response)
 
 
 def withdraw_questions(turn: Sequence[Event]) -> list[Event]:
-    """Events that close the questions which a turn has left open."""
+    """Return events that close a turn's open questions."""
     asked = {item["id"] for item in outcome_of(turn).pending_input}
     return [
         Event(

@@ -1,4 +1,4 @@
-"""The files of a session, whichever service keeps them."""
+"""The artifacts of a session, independent of the service that stores them."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -43,9 +43,9 @@ class ArtifactContent:
 
 
 def check_artifact_name(name: str) -> None:
-    """Refuse a name that could mean something to a file system.
+    """Reject a name that has a special meaning in a file system.
 
-    Slashes make folders. `user:` in front makes the artifact one of all sessions of the user.
+    Slashes separate folders. The prefix `user:` shares the artifact between the user's sessions.
 
     Raises:
         InvalidRequestError: the name is not allowed.
@@ -75,7 +75,7 @@ def _is_plain(segment: str) -> bool:
 
 
 class SessionArtifacts:
-    """The artifacts of one session, and of its user under names that begin with `user:`."""
+    """The artifacts of a session and, under names that begin with `user:`, of its user."""
 
     def __init__(self, service: BaseArtifactService, key: SessionKey) -> None:
         self._service = service
@@ -87,8 +87,8 @@ class SessionArtifacts:
         }
 
     async def list(self) -> list[ArtifactInfo]:
-        """The artifacts there are, by name."""
-        with _refusing():
+        """Return all artifacts, sorted by name."""
+        with _convert_refusals():
             keys = await self._service.list_artifact_keys(**self._of_session)
         found: dict[str, ArtifactInfo] = {}
         for key in keys:
@@ -99,42 +99,42 @@ class SessionArtifacts:
         return sorted(found.values(), key=lambda info: info.name)
 
     async def load(self, name: str, version: int | None = None) -> ArtifactContent:
-        """One version of an artifact, the newest by default.
+        """Return one version of an artifact, the newest by default.
 
         Raises:
-            ArtifactNotFoundError: there is none.
+            ArtifactNotFoundError: there is no such artifact or version.
             InvalidRequestError: the name is not allowed.
-            ConflictError: it is a reference to something that lies elsewhere.
+            ConflictError: the artifact is a reference to a file stored elsewhere.
         """
-        number, part = await self._found(name, version)
+        number, part = await self._load_version(name, version)
         if part.inline_data is not None:
             blob = part.inline_data
             return ArtifactContent(number, blob.mime_type or ANY_TYPE, blob.data or b"")
         return ArtifactContent(number, _TEXT, (part.text or "").encode())
 
     async def load_part(self, name: str, version: int | None = None) -> Part:
-        """One version of an artifact in ADK's form, the newest by default.
+        """Return one version of an artifact as an ADK part, the newest by default.
 
         Raises: as `load`.
         """
-        return (await self._found(name, version))[1]
+        return (await self._load_version(name, version))[1]
 
     async def save(self, name: str, mime_type: str, data: bytes) -> int:
-        """Store a new version; returns its number.
+        """Store a new version and return its number.
 
         Raises:
-            InvalidRequestError: the name is not allowed, or there is nothing in it.
+            InvalidRequestError: the name is not allowed, or the artifact is empty and untyped.
         """
         return await self.save_part(name, Part(inline_data=Blob(mime_type=mime_type, data=data)))
 
     async def save_part(
         self, name: str, part: Part, custom_metadata: dict[str, Any] | None = None
     ) -> int:
-        """Store a new version that is given in ADK's form; returns its number.
+        """Store a new version, given as an ADK part, and return its number.
 
         Raises:
-            InvalidRequestError: the name is not allowed, there is nothing in it, or it is a
-                reference, which could lead to what is another user's.
+            InvalidRequestError: the name is not allowed, or the artifact is empty and untyped, or a
+                reference, which could point to another user's data.
         """
         blob = part.inline_data
         if blob is None and part.text is None:
@@ -147,32 +147,32 @@ class SessionArtifacts:
         return await self._save(name, part, custom_metadata)
 
     async def versions(self, name: str) -> Sequence[ArtifactVersion]:
-        """What is known of all versions of an artifact, the oldest first; none if there is none.
+        """Return the metadata of all versions of an artifact, oldest first; empty if it is unknown.
 
         Raises:
             InvalidRequestError: the name is not allowed.
         """
-        with _refusing():
+        with _convert_refusals():
             return await self._service.list_artifact_versions(filename=name, **self._of_session)
 
     async def version(self, name: str, version: int | None = None) -> ArtifactVersion | None:
-        """What is known of one version of an artifact, the newest by default.
+        """Return the metadata of one version, the newest by default; None if there is none.
 
         Raises:
             InvalidRequestError: the name is not allowed.
         """
         if version is not None and not 0 <= version <= _LAST_VERSION:
             return None
-        with _refusing():
+        with _convert_refusals():
             return await self._service.get_artifact_version(
                 filename=name, version=version, **self._of_session
             )
 
     async def delete(self, name: str) -> None:
-        """Remove all versions.
+        """Delete all versions of an artifact.
 
         Raises:
-            ArtifactNotFoundError: there is none.
+            ArtifactNotFoundError: there is no such artifact.
             InvalidRequestError: the name is not allowed.
         """
         if await self._newest(name) is None:
@@ -180,10 +180,10 @@ class SessionArtifacts:
         await self._remove(name)
 
     async def delete_all(self) -> None:
-        """Remove the session's own artifacts; those of the user stay."""
+        """Delete the session's own artifacts; those of the user are kept."""
         try:
             keys = await self._service.list_artifact_keys(**self._of_session)
-        except InputValidationError:  # nothing can have been stored under such an id
+        except InputValidationError:  # ADK rejects the session id, so nothing can be stored for it
             return
         for name in keys:
             if not name.startswith(_OF_THE_USER):
@@ -196,14 +196,15 @@ class SessionArtifacts:
         until: float | None,
         spoken_of: Collection[tuple[str, int]],
     ) -> Mapping[tuple[str, int], int]:
-        """Copy the session's own artifacts as they were at a time.
+        """Copy the session's own artifacts as they were at a point in time.
 
         Args:
+            target: The artifacts of the session to copy to.
             until: Epoch seconds; None for now.
-            spoken_of: Name and version of older ones that are to be copied as well.
+            spoken_of: Names and versions of older versions to copy as well.
 
         Returns:
-            The number in `target` of each version that was copied.
+            The version number in `target`, by name and version of the original.
         """
         copies: dict[tuple[str, int], int] = {}
         for name in await self._service.list_artifact_keys(**self._of_session):
@@ -223,17 +224,18 @@ class SessionArtifacts:
     # --- inside
 
     async def _newest(self, name: str) -> ArtifactInfo | None:
-        """None also for what a rewind has removed: a last version that cannot be loaded."""
+        """Return the newest version, or None if there is none or a rewind removed it."""
         version = await self.version(name)
         if version is None:
             return None
         mime_type = version.mime_type or _TEXT
+        # A rewind adds a version without content, which cannot be loaded.
         if mime_type == ANY_TYPE and await self._part(name, version.version) is None:
             return None
         return ArtifactInfo(name, version.version, mime_type, version.create_time)
 
-    async def _found(self, name: str, version: int | None) -> tuple[int, Part]:
-        """The number and the content of a version, which is bytes or text."""
+    async def _load_version(self, name: str, version: int | None) -> tuple[int, Part]:
+        """Return the number and content of a version; the content is bytes or text."""
         info = await self.version(name, version)
         part = await self._part(name, info.version) if info else None
         if info is None or part is None:
@@ -243,7 +245,7 @@ class SessionArtifacts:
         return info.version, part
 
     async def _part(self, name: str, version: int) -> Part | None:
-        with _refusing():
+        with _convert_refusals():
             return await self._service.load_artifact(
                 filename=name, version=version, **self._of_session
             )
@@ -251,24 +253,25 @@ class SessionArtifacts:
     async def _save(
         self, name: str, part: Part, custom_metadata: dict[str, Any] | None = None
     ) -> int:
-        with _refusing():
+        with _convert_refusals():
             return await self._service.save_artifact(
                 filename=name, artifact=part, custom_metadata=custom_metadata, **self._of_session
             )
 
     async def _remove(self, name: str) -> None:
-        with _refusing():
+        with _convert_refusals():
             await self._service.delete_artifact(filename=name, **self._of_session)
 
 
 @contextmanager
-def _refusing() -> Iterator[None]:
-    """ADK's own refusals may name paths."""
+def _convert_refusals() -> Iterator[None]:
+    """Convert refusals of the artifact service to `InvalidRequestError`."""
     try:
         yield
     except (InputValidationError, OSError) as error:
         if isinstance(error, OSError) and error.errno != ENAMETOOLONG:
             raise
+        # ADK's own message may contain paths.
         raise InvalidRequestError(
             "An artifact cannot have this name, or cannot be in this session."
         ) from error
@@ -280,5 +283,5 @@ def _missing(name: str, version: int | None) -> ArtifactNotFoundError:
 
 
 def references(deltas: Collection[Mapping[str, Any]]) -> frozenset[tuple[str, int]]:
-    """Name and version of all that artifact deltas speak of."""
+    """Return the names and versions that artifact deltas mention."""
     return frozenset((name, int(version)) for delta in deltas for name, version in delta.items())

@@ -1,4 +1,4 @@
-"""ADK's services as they count what is kept in them for its user."""
+"""Wrappers of ADK's services that count stored data towards its user's quota."""
 
 import asyncio
 import uuid
@@ -22,9 +22,9 @@ _OF_THE_USER = "user:"
 
 
 class CountedSessions(PassingOn):
-    """Counts sessions as they are created, and gives all back that a deleted one has kept.
+    """Counts a session when it is created and releases all its storage when it is deleted.
 
-    What comes into a session later is counted where it is accepted, before it is here.
+    Later messages and state changes are counted by their callers, before they reach this service.
     """
 
     def __init__(self, behind: BaseSessionService, storage: UserStorage) -> None:
@@ -67,8 +67,8 @@ class CountedArtifacts(BaseArtifactService):
     """Counts each version of an artifact.
 
     Args:
-        bounded: Whether a version is refused for which there is no room; else it counts, and what
-            comes next is refused.
+        bounded: Whether a version that exceeds the quota is refused. If not, it is stored and
+            counted, and later bounded writes are refused.
     """
 
     def __init__(self, behind: BaseArtifactService, storage: UserStorage, *, bounded: bool) -> None:
@@ -94,8 +94,8 @@ class CountedArtifacts(BaseArtifactService):
         part = ensure_part(artifact)
         size = await asyncio.to_thread(_size_of, part, custom_metadata)
         key = _key(app_name, user_id, session_id, filename)
-        # Under a name of its own until it is stored: whoever deletes the artifact meanwhile gives
-        # back what is deleted, and not what is about to be stored.
+        # Counted under a temporary item until it is stored, so that a concurrent deletion of the
+        # artifact does not release the bytes of this version.
         arriving = uuid.uuid4().hex
         await self._storage.take(key, size, arriving, bounded=self._bounded)
         try:
@@ -107,7 +107,7 @@ class CountedArtifacts(BaseArtifactService):
                 session_id=session_id,
                 custom_metadata=custom_metadata,
             )
-        except Exception:  # one that is cancelled may be stored yet
+        except Exception:  # not on cancellation: the version may still be stored
             await self._storage.forget(key, arriving)
             raise
         await self._storage.move(key, arriving, item_of(filename))
@@ -179,7 +179,7 @@ class CountedArtifacts(BaseArtifactService):
 
 
 def _key(app_name: str, user_id: str, session_id: str | None, filename: str) -> SessionKey:
-    """Whose an artifact is: the session's, or the user's."""
+    """Return the key of the session that owns an artifact; its session id is empty for a user's."""
     is_users = session_id is None or filename.startswith(_OF_THE_USER)
     return app_name, user_id, "" if is_users else session_id or ""
 

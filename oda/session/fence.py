@@ -1,10 +1,10 @@
-"""Whoever writes to a session on behalf of a turn must still be the one to run it."""
+"""Fencing: a node may write to a session on behalf of a turn only while it owns the turn."""
 
 from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
 
 Fence = Callable[[], Awaitable[None]]
-"""Raises `OwnershipLostError` when another node has taken the turn over."""
+"""Raises `OwnershipLostError` if another node has taken over the turn."""
 
 current_fence: ContextVar[Fence | None] = ContextVar("oda_session_fence", default=None)
-"""Asked before each event that the running task, and what it starts, adds to a session."""
+"""Fence to await before the running task and its children append an event to a session."""

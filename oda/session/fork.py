@@ -1,4 +1,4 @@
-"""A new session with the history that another had up to one of its turns."""
+"""Forking: a new session with the history of another up to one of its turns."""
 
 import asyncio
 from collections.abc import Collection, Mapping, Sequence
@@ -16,7 +16,7 @@ from oda.session.user_storage import UserStorage, json_size
 
 
 def waiting_turns(events: Sequence[Event]) -> frozenset[str]:
-    """The turns that still wait for a person's answer."""
+    """Return the ids of the turns that wait for a person's answer."""
     turns: dict[str, list[Event]] = {}
     for event in events:
         turns.setdefault(event.invocation_id, []).append(event)
@@ -26,19 +26,19 @@ def waiting_turns(events: Sequence[Event]) -> frozenset[str]:
 def select(
     events: Sequence[Event], *, until: str | None, unfinished: Collection[str]
 ) -> list[Event]:
-    """The events that a fork takes along.
+    """Return the events that a fork copies.
 
-    These are all events of the turns, and the changes of the state, that began no later than the
-    turn `until`, or at any time without it, except for turns that have not ended.
+    These are the events of all finished turns and state changes that began no later than the turn
+    `until`.
 
     Args:
-        events: All that hold.
-        until: The last turn that is wanted.
+        events: The session's live events.
+        until: Id of the last turn to copy; None for all turns.
         unfinished: Ids of turns that have not ended.
 
     Raises:
         TurnNotFoundError: the history has no turn `until`.
-        ConflictError: it has not ended.
+        ConflictError: the turn `until` has not ended.
     """
     begun: dict[str, int] = {}
     for event in events:
@@ -69,20 +69,21 @@ async def fork(
     until: float | None,
     now: float,
 ) -> Session:
-    """Store a new session of the same user that holds `events`, and its state and artifacts.
+    """Store a new session of the same user with `events` and the resulting state and artifacts.
 
-    `user:` and `app:` state and artifacts are shared, not copied. When something fails, nothing
-    stays.
+    `user:` and `app:` state and artifacts are shared, not copied. On failure, the new session is
+    removed again.
 
     Args:
-        source: With all its events that hold.
-        events: Some of those, see `select`.
-        until: Epoch seconds: of artifacts the version of this time is taken; None for the newest.
+        source: The session with all its live events.
+        events: The events to copy, see `select`.
+        session_id: Id of the new session.
+        until: Epoch seconds at which to take the versions of artifacts; None for the newest.
         now: Epoch seconds.
 
     Raises:
         AlreadyExistsError: the id is taken.
-        StorageQuotaError: the user has no room for it.
+        StorageQuotaError: the fork exceeds the user's quota.
     """
     created_at = {"created_at": now}
     initial = initial_state(source.state, source.events)
@@ -107,8 +108,10 @@ async def fork(
             sent = META in event.actions.state_delta
             turns += sent
             meta = {META: {**created_at, "turns": turns}} if sent else {}
-            await services.session.append_event(created, _copy(event, meta, versions))
-        await services.session.append_event(created, _birth({**created_at, "turns": turns}))
+            await services.session.append_event(created, _copy_event(event, meta, versions))
+        await services.session.append_event(
+            created, _completion_event({**created_at, "turns": turns})
+        )
     except BaseException:
         await artifacts.delete_all()
         await services.session.delete_session(**named, session_id=session_id)
@@ -120,7 +123,9 @@ def _size_of(events: Sequence[Event]) -> int:
     return sum(json_size(event.model_dump(mode="json", exclude_none=True)) for event in events)
 
 
-def _copy(event: Event, meta: Mapping[str, Any], versions: Mapping[tuple[str, int], int]) -> Event:
+def _copy_event(
+    event: Event, meta: Mapping[str, Any], versions: Mapping[tuple[str, int], int]
+) -> Event:
     delta = event.actions.state_delta
     kept = own(dict.fromkeys(delta, True))
     changed = {key: value for key, value in delta.items() if key in kept}
@@ -135,8 +140,8 @@ def _copy(event: Event, meta: Mapping[str, Any], versions: Mapping[tuple[str, in
     return event.model_copy(update={"actions": actions})
 
 
-def _birth(meta: Mapping[str, Any]) -> Event:
-    """The last event of a fork's making; by its time the fork is the newest session."""
+def _completion_event(meta: Mapping[str, Any]) -> Event:
+    """Return the event that completes a fork; its timestamp makes the fork the newest session."""
     return Event(
         author="user",
         invocation_id=Event.new_id(),

@@ -1,4 +1,4 @@
-"""Recent events of the sessions that were used last, so that they are not read and parsed again."""
+"""LRU cache of the recent events of sessions, which saves reading and parsing them again."""
 
 from collections import OrderedDict
 from collections.abc import Sequence
@@ -9,9 +9,9 @@ from google.adk.events import Event
 from oda.agent.turn_plugin import SessionKey
 
 _MOST_EVENTS = 256
-"""Of one session; a turn reads fewer, as a rule."""
+"""Limit per session; a turn usually reads fewer."""
 _MOST_BYTES = 2 * 2**20
-"""Of all sessions, as JSON; in memory they take about ten times as much."""
+"""Limit for all sessions, measured as JSON; in memory, events take about ten times as much."""
 
 
 @dataclass
@@ -20,7 +20,7 @@ class _Kept:
     events: list[Event]
     sizes: list[int]
     whole: bool
-    """Whether the session has no earlier events."""
+    """Whether these are all events of the session."""
 
     def trim(self) -> None:
         surplus = len(self.events) - _MOST_EVENTS
@@ -30,10 +30,10 @@ class _Kept:
 
 
 class KeptEvents:
-    """Events by session, each valid for one revision of it; the least recently used go first.
+    """Cached events by session, each entry valid for one revision of the session.
 
-    They are shared with whoever reads the session, as ADK shares them within a run: an event that
-    is stored is not to be changed.
+    The event objects are shared between readers, as ADK shares them within a run, and must not be
+    modified.
     """
 
     def __init__(self) -> None:
@@ -41,7 +41,7 @@ class KeptEvents:
         self._bytes = 0
 
     def revision(self, key: SessionKey, recent: int | None) -> str | None:
-        """Return the revision for which `recent` events are kept (None: all of them), if any."""
+        """Return the cached revision if it has `recent` events (None: all), else None."""
         kept = self._kept.get(key)
         if kept is None:
             return None
@@ -49,7 +49,7 @@ class KeptEvents:
         return kept.revision if enough else None
 
     def recent(self, key: SessionKey, recent: int | None) -> list[Event]:
-        """Return the most recent events of a session for which `revision` has said that it can."""
+        """Return the most recent events of a session for which `revision` is not None."""
         self._kept.move_to_end(key)
         events = self._kept[key].events
         return events[-recent:] if recent else events[:]
@@ -63,7 +63,15 @@ class KeptEvents:
         *,
         whole: bool,
     ) -> None:
-        """Keep what was read."""
+        """Replace the cached events of a session.
+
+        Args:
+            key: The session.
+            revision: The revision that was read.
+            events: Its most recent events, oldest first.
+            sizes: The size of each event as JSON, in characters.
+            whole: Whether these are all events of the session.
+        """
         self.forget(key)
         kept = self._kept[key] = _Kept(revision, [*events], [*sizes], whole)
         kept.trim()
@@ -73,7 +81,10 @@ class KeptEvents:
     def append(
         self, key: SessionKey, before: str | None, revision: str, event: Event, size: int
     ) -> None:
-        """Take an event that follows on the revision `before`; anything else is forgotten."""
+        """Add an event that was stored on top of the revision `before`.
+
+        If another revision is cached, the session is dropped.
+        """
         kept = self._kept.get(key)
         if kept is None:
             return

@@ -1,4 +1,4 @@
-"""One turn at a time in a session, in the order in which they came."""
+"""A queue that lets the turns of a session run one at a time, in order of arrival."""
 
 import asyncio
 from collections import deque
@@ -16,8 +16,8 @@ class Lane:
     """A fair, bounded lock whose holder can be interrupted.
 
     Args:
-        max_queued: Most turns that wait.
-        interrupt: Called to end the running turn when one with `interrupt` arrives.
+        max_queued: Maximum number of waiting turns.
+        interrupt: Called to end the running turn when an interrupting one arrives.
     """
 
     def __init__(self, *, max_queued: int, interrupt: Callable[[], object]) -> None:
@@ -27,17 +27,17 @@ class Lane:
 
     @property
     def busy(self) -> bool:
-        """Whether a turn holds the lane or waits for it."""
+        """Whether a turn holds the lane or is waiting for it."""
         return bool(self._places)
 
     def reserve(self, on_busy: OnBusy = "queue") -> "Place":
-        """Take a place in the line at once; enter it with `async with` to wait for one's turn.
+        """Take a place in the queue without waiting; enter it with `async with` to wait for it.
 
-        An interrupting turn goes before those that wait, but for earlier interrupting ones.
+        An interrupting turn is placed before the waiting turns that do not interrupt.
 
         Raises:
-            SessionBusyError: the lane is held and `on_busy` is `reject`.
-            OverloadedError: too many wait.
+            SessionBusyError: the lane is busy and `on_busy` is `reject`.
+            OverloadedError: the queue is full.
         """
         if self.busy and on_busy == "reject":
             raise SessionBusyError(
@@ -60,13 +60,13 @@ class Lane:
         return place
 
     def reserve_again(self) -> "Place":
-        """A place at the end for a turn that was accepted before; it is never refused."""
+        """Take the last place for a turn that was accepted earlier; it is never refused."""
         place = Place(self)
         self._places.append(place)
         return place
 
     def leave(self, place: "Place") -> None:
-        """Give up a place, held or waiting; the next in line goes on."""
+        """Release a held or waiting place and let the next turn proceed."""
         if place in self._places:
             self._places.remove(place)
         if self._places:
@@ -90,20 +90,20 @@ class Place:
         self.interrupts = interrupts
         self.entered = False
         self.interrupted = False
-        """Whether it is to end; whoever has not begun anything then must not."""
+        """Whether the turn must end; if it has not begun, it must not begin."""
         self._called = asyncio.Event()
 
     @property
     def first(self) -> bool:
-        """Whether nobody stands before it."""
+        """Whether this is the first place in the lane."""
         return self._lane.is_first(self)
 
     def call(self) -> None:
-        """It is this one's turn."""
+        """Let the turn proceed."""
         self._called.set()
 
     def give_up(self) -> None:
-        """Leave the line without having entered."""
+        """Leave the queue without having entered."""
         self._lane.leave(self)
 
     async def __aenter__(self) -> Self:

@@ -1,4 +1,4 @@
-"""Pages of a user's sessions, the most recently used first, without states and events."""
+"""Pages of a user's sessions, most recently updated first, without state and events."""
 
 import base64
 import heapq
@@ -15,11 +15,11 @@ from oda.message.storable import storable_text
 from oda.session.past_state import META
 
 _LATEST = 253_370_764_800.0
-"""The year 9999 in epoch seconds; no database knows much later times."""
+"""The year 9999 in epoch seconds; databases cannot represent much later times."""
 
 
 class Position(NamedTuple):
-    """Where a session stands in a list; the next page begins behind it."""
+    """Sort key of a session; a page begins behind the last position of the page before."""
 
     updated_at: float
     """Epoch seconds."""
@@ -27,10 +27,10 @@ class Position(NamedTuple):
 
     @classmethod
     def of_cursor(cls, cursor: str) -> Self:
-        """Return the position that a cursor stands for.
+        """Decode a cursor.
 
         Raises:
-            InvalidRequestError: the cursor is not one that was given out.
+            InvalidRequestError: the cursor is invalid.
         """
         try:
             padded = cursor + "=" * (-len(cursor) % 4)
@@ -53,7 +53,7 @@ class Position(NamedTuple):
 
 @dataclass(frozen=True)
 class ListedSession:
-    """A stored session as a list shows it."""
+    """Summary of a stored session; times are in epoch seconds."""
 
     app_name: str
     user_id: str
@@ -61,7 +61,7 @@ class ListedSession:
     created_at: float
     updated_at: float
     turns: int
-    """How many messages have been sent."""
+    """Number of messages sent."""
 
     @classmethod
     def of(
@@ -72,7 +72,7 @@ class ListedSession:
         updated_at: float,
         meta: Mapping[str, Any] | None,
     ) -> Self:
-        """Make one of what a store knows; `meta` is the value of the state key `META`."""
+        """Create a summary; `meta` is the stored value of the state key `META`."""
         known = meta or {}
         return cls(
             app_name,
@@ -90,12 +90,12 @@ class ListedSession:
 
 @runtime_checkable
 class SessionLister(Protocol):
-    """A session service that makes pages itself, so that a page costs what is on it."""
+    """A session service that queries single pages, so that the cost depends on the page only."""
 
     async def list_page(
         self, *, app_name: str, user_id: str, limit: int, behind: Position | None
     ) -> Sequence[ListedSession]:
-        """Return at most `limit` sessions behind a position, the most recently used first."""
+        """Return at most `limit` sessions behind a position, most recently updated first."""
 
 
 async def list_page(
@@ -106,7 +106,7 @@ async def list_page(
     limit: int,
     behind: Position | None,
 ) -> Sequence[ListedSession]:
-    """Return a page of any service; one that is no `SessionLister` is asked for all sessions."""
+    """Return a page from any service; one that is not a `SessionLister` lists all sessions."""
     if isinstance(service, SessionLister):
         return await service.list_page(
             app_name=app_name, user_id=user_id, limit=limit, behind=behind
@@ -118,7 +118,7 @@ async def list_page(
 def newest(
     sessions: Sequence[Session], limit: int, behind: Position | None
 ) -> Sequence[ListedSession]:
-    """Choose the page of sessions that are all at hand."""
+    """Return a page of loaded sessions."""
     listed = (s for s in sessions if behind is None or _position(s) < behind)
     return [
         ListedSession.of(s.app_name, s.user_id, s.id, s.last_update_time, s.state.get(META))

@@ -1,4 +1,4 @@
-"""The history of a session as it holds now: what has been rewound is left out."""
+"""The live history of a session, which leaves out rewound events."""
 
 import uuid
 from collections.abc import Sequence
@@ -14,16 +14,16 @@ from oda.session.passing_on import PassingOn
 _MESSAGES = uuid.UUID("6f6461a0-0000-5000-8000-6d6573736167")
 
 REWOUND = "_oda_rewound"
-"""State key that is there once something has been rewound: `{removed: [key, …]}`."""
+"""State key of a session with rewound events: `{removed: [state key, …]}`."""
 REWOUND_EVENTS = "oda_rewound_events"
-"""Key in a marker's `custom_metadata`: how many events right before it were rewound."""
+"""Key in a rewind marker's `custom_metadata`: number of rewound events right before it."""
 
 
 def live_events(events: Sequence[Event]) -> list[Event]:
-    """The events that hold, in order: without the rewound ones and the markers that say so.
+    """Return the live events in order, without rewound events and rewind markers.
 
-    `events` may be a window of the most recent ones. A turn that began before the window was
-    rewound with all that stands in front of its marker.
+    `events` may be a window of the most recent ones. If a rewound turn began before the window, all
+    events up to its marker are left out.
     """
     begins: dict[str, int] = {}
     for index, event in enumerate(events):
@@ -42,24 +42,24 @@ def live_events(events: Sequence[Event]) -> list[Event]:
 
 
 def _id_of_message(event: Event) -> str:
-    """The same for the same message of a turn, so that no database takes it a second time."""
+    """Return an id derived from a turn's message, so that a store refuses to add it twice."""
     answered = sorted(response.id or "" for response in event.get_function_responses())
     name = "\n".join([event.invocation_id, event.node_info.path, *answered])
     return str(uuid.uuid5(_MESSAGES, name))
 
 
 def _drop_removed(state: dict[str, Any]) -> None:
-    """A key that a rewind has removed is stored as None; agents shall find it missing."""
+    """Remove the state keys that a rewind removed; they are stored as None."""
     for key in state[REWOUND]["removed"]:
         if state.get(key) is None:
             state.pop(key, None)
 
 
 class LiveHistory(PassingOn):
-    """A session service through which nobody sees what has been rewound, or says anything twice.
+    """Session service wrapper that hides rewound events and stores a turn's message only once.
 
-    ADK leaves rewound events out only if the rewound turn's first event is loaded. Here a window of
-    recent events is one of events that hold. A session that was never rewound costs no more.
+    ADK leaves out rewound events only if the rewound turn's first event is loaded. Here a window of
+    recent events counts live events only. Sessions without a rewind have no extra cost.
     """
 
     async def get_session(
@@ -91,18 +91,19 @@ class LiveHistory(PassingOn):
             window *= 2
 
     async def whole(self, session: Session) -> list[Event]:
-        """All that is stored, with what has been rewound; empty when the session is gone."""
+        """Return all stored events, rewound ones included; empty if the session was deleted."""
         stored = await super().get_session(
             app_name=session.app_name, user_id=session.user_id, session_id=session.id
         )
         return stored.events if stored else []
 
     async def append_event(self, session: Session, event: Event) -> Event:
-        """Store an event; in a live conversation, which is no turn, a user says many things.
+        """Store an event.
 
         Raises:
-            OwnershipLostError: the turn that it belongs to runs on another node by now.
+            OwnershipLostError: another node has taken over the event's turn.
         """
+        # Without a fence this is a live conversation, where a user may say the same thing twice.
         if fence := current_fence.get():
             await fence()
             if event.author == "user" and event.content is not None:

@@ -29,7 +29,7 @@ from oda.settings import SessionSettings
 
 @dataclass(frozen=True)
 class SessionPage:
-    """Some of a user's sessions, newest first."""
+    """A page of a user's sessions, most recently updated first."""
 
     sessions: Sequence[ListedSession]
     next_cursor: str | None
@@ -38,8 +38,8 @@ class SessionPage:
 class OdaSessionManager:
     """Creates, finds, lists and deletes sessions.
 
-    Live objects are dropped when unused for long or when there are too many, the least recently
-    used first; a busy session stays. Dropping one loses nothing.
+    Live objects form an LRU cache with an idle timeout; busy sessions are never evicted. Eviction
+    loses no data.
     """
 
     def __init__(
@@ -66,13 +66,13 @@ class OdaSessionManager:
         *,
         state: Mapping[str, Any] | None = None,
     ) -> OdaSession:
-        """Start a conversation with an app.
+        """Create a session with an app.
 
         Raises:
-            AgentNotFoundError, AgentLoadError: there is no such app, or it is broken.
+            AgentNotFoundError, AgentLoadError: the app does not exist or cannot be loaded.
             SessionExistsError: the id is taken.
             InvalidRequestError: the id or a state key is not allowed.
-            StorageQuotaError: the user has too many sessions, or no room for the state.
+            StorageQuotaError: the user has too many sessions, or the state exceeds the quota.
         """
         await self.agents.definitions.load(app_name)
         check_id("user_id", user_id)
@@ -85,7 +85,7 @@ class OdaSessionManager:
         given = storable(dict(state or {}))
         initial = {INITIAL: own(given)} if own(given) else {}
         meta = {"created_at": self._clock.now(), "turns": 0}
-        with _taken(session_id):
+        with _convert_taken_id(session_id):
             stored = await self._service.create_session(
                 app_name=app_name,
                 user_id=user_id,
@@ -95,11 +95,11 @@ class OdaSessionManager:
         return await self._keep(self._make(stored))
 
     async def get(self, app_name: str, user_id: str, session_id: str) -> OdaSession:
-        """The session of that name, live or from the store.
+        """Return a session from the cache or the store.
 
         Raises:
-            SessionNotFoundError: there is none of this user.
-            AgentNotFoundError, AgentLoadError: its app is not there any more, or is broken.
+            SessionNotFoundError: the user has no such session.
+            AgentNotFoundError, AgentLoadError: its app does not exist or cannot be loaded.
         """
         key = (app_name, user_id, session_id)
         if key in self._live:
@@ -124,7 +124,7 @@ class OdaSessionManager:
                 self._opening.pop(key, None)
 
     async def current(self, app_name: str, user_id: str, session_id: str) -> OdaSession:
-        """The session with its state as it is stored now, whichever node has written it.
+        """Return a session with the state that is stored now, including other nodes' writes.
 
         Raises: as `get`.
         """
@@ -147,26 +147,26 @@ class OdaSessionManager:
         session_id: str | None = None,
         unfinished: Collection[str] = (),
     ) -> OdaSession:
-        """A new session with the history of another up to a turn, see `OdaSession.fork`.
+        """Create a session with the history of another up to a turn, see `OdaSession.fork`.
 
         Raises:
             TurnNotFoundError: the history has no such turn.
-            ConflictError: it has not ended.
+            ConflictError: the turn has not ended.
             SessionExistsError: the id is taken.
             InvalidRequestError: the id is not allowed.
-            StorageQuotaError: the user has no room for it.
+            StorageQuotaError: the fork exceeds the user's quota.
         """
         if session_id is not None:
             check_id("session_id", session_id)
         session_id = session_id or uuid.uuid4().hex
-        with _taken(session_id):
+        with _convert_taken_id(session_id):
             await session.fork(session_id, turn_id=turn_id, unfinished=unfinished)
         return await self.get(session.app_name, session.user_id, session_id)
 
     async def get_or_create(
         self, app_name: str, user_id: str = DEFAULT_USER, session_id: str | None = None
     ) -> OdaSession:
-        """The session of that id, or a new one.
+        """Return the session with that id, creating it if necessary.
 
         Raises: as `create`.
         """
@@ -188,11 +188,11 @@ class OdaSessionManager:
         limit: int = 50,
         cursor: str | None = None,
     ) -> SessionPage:
-        """A user's sessions with an app, the most recently updated first, without events.
+        """Return a page of a user's sessions with an app, most recently updated first.
 
         Raises:
-            AgentNotFoundError: there is no such app.
-            InvalidRequestError: the cursor is not one that was given out.
+            AgentNotFoundError: the app does not exist.
+            InvalidRequestError: the cursor is invalid.
         """
         await self.agents.definitions.load(app_name)
         found = await list_page(
@@ -206,7 +206,7 @@ class OdaSessionManager:
         return SessionPage(page, page[-1].position.cursor if len(found) > limit else None)
 
     async def delete(self, app_name: str, user_id: str, session_id: str) -> None:
-        """Cancel what runs in a session and remove all of it.
+        """Cancel a session's running turn and delete the session with all its data.
 
         Raises: as `get`.
         """
@@ -222,7 +222,7 @@ class OdaSessionManager:
 
     @contextmanager
     def observed(self, deleted: Callable[[SessionKey], None]) -> Iterator[None]:
-        """Call `deleted` with the key of each session that is deleted here in this block."""
+        """Call `deleted` with the key of each session that this manager deletes in the block."""
         self._observers.append(deleted)
         try:
             yield
@@ -230,7 +230,7 @@ class OdaSessionManager:
             self._observers.remove(deleted)
 
     async def expire(self) -> int:
-        """Drop the live objects that have been unused for too long; returns how many."""
+        """Evict live objects that exceeded the idle timeout; return how many."""
         limit = self._clock.now() - self._settings.idle_timeout_s
         old = itertools.takewhile(lambda entry: entry[1][1] < limit, self._live.items())
         return await self._drop([key for key, _ in old])
@@ -242,7 +242,7 @@ class OdaSessionManager:
         self._live.clear()
 
     def is_busy(self, listed: ListedSession) -> bool:
-        """Return whether a turn of a listed session runs or waits here."""
+        """Return whether a turn of a listed session runs or waits on this node."""
         known = self._live.get((listed.app_name, listed.user_id, listed.session_id))
         return known is not None and known[0].busy
 
@@ -277,7 +277,7 @@ class OdaSessionManager:
 
 
 @contextmanager
-def _taken(session_id: str) -> Iterator[None]:
+def _convert_taken_id(session_id: str) -> Iterator[None]:
     try:
         yield
     except AlreadyExistsError as error:

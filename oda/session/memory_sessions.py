@@ -1,4 +1,4 @@
-"""Sessions in memory that promise what sessions in a database promise."""
+"""In-memory sessions with the guarantees of sessions in a database."""
 
 import uuid
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from oda.session.listing import ListedSession, Position, newest
 
 
 class MemorySessions(InMemorySessionService):
-    """ADK's, with a revision for each session, so that it refuses what a database would refuse."""
+    """ADK's in-memory service with session revisions, so that stale writes are refused."""
 
     async def create_session(
         self,
@@ -33,8 +33,8 @@ class MemorySessions(InMemorySessionService):
 
         Raises:
             SessionNotFoundError: the session has been deleted.
-            StaleSessionError: it has been written to since `session` was read, or holds an event
-                of that id.
+            StaleSessionError: the session has changed since `session` was read, or has an event
+                with that id.
         """
         stored = self._stored(session)
         if event.partial or stored is None:
@@ -50,7 +50,7 @@ class MemorySessions(InMemorySessionService):
     async def list_page(
         self, *, app_name: str, user_id: str, limit: int, behind: Position | None
     ) -> Sequence[ListedSession]:
-        """Return a page; nothing that is not shown is copied."""
+        """Return a page without copying any session."""
         of_user = self.sessions.get(app_name, {}).get(user_id, {})
         return newest([*of_user.values()], limit, behind)
 

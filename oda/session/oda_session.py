@@ -1,4 +1,4 @@
-"""`OdaSession`: the business entry to one conversation."""
+"""`OdaSession`: one conversation with the agents of an app."""
 
 import asyncio
 from collections.abc import (
@@ -58,16 +58,16 @@ from oda.session.user_storage import UserStorage, json_size
 
 _WITHOUT_EVENTS = GetSessionConfig(num_recent_events=0)
 _LATEST = GetSessionConfig(num_recent_events=10)
-"""Mostly enough to see what has happened since a turn."""
+"""Usually enough to see what has happened since a turn."""
 _WRITE_TRIES = 4
-"""How often a change of the state is tried when other nodes write at the same time."""
+"""Number of attempts at a write that conflicts with writes of other nodes."""
 
 
 class OdaSession:
     """One conversation with the agents of an app. Get it from an `OdaSessionManager`.
 
-    One turn runs at a time; what a second message does meanwhile is the caller's choice. There is
-    one `OdaAgent` for each agent name that has answered.
+    One turn runs at a time; `on_busy` chooses what happens to a message sent meanwhile. There is
+    one `OdaAgent` for each agent name used in the session.
     """
 
     def __init__(
@@ -95,7 +95,7 @@ class OdaSession:
     # --- turns
 
     async def ask(self, message: Message, *, agent: str | None = None) -> Reply:
-        """Send a message and wait for the answer. A failed turn is a reply with an `error`.
+        """Send a message and return the answer. A failed turn gives a reply with an `error`.
 
         Raises: as `stream`.
         """
@@ -118,20 +118,20 @@ class OdaSession:
         """Send a message and yield ADK events until the answer, or one escalating error event.
 
         Args:
-            message: A text or an ADK content.
-            agent: Another agent than the app's root.
+            message: Text or ADK content.
+            agent: Name of the agent; by default the app's root.
             on_busy: What to do while another turn runs.
-            place: One that the caller has entered, instead of `on_busy`.
-            run_config: ADK's own; for partial texts set its `streaming_mode`.
-            limits: Instead of those of the settings.
-            invocation_id: The turn's name in the session, by default a new one.
-            begun: Whether a turn of that name may have been begun before; then it goes on.
-            state_delta: Changes that are stored with the message.
-            on_start: Called when the turn's time has come.
+            place: A place that the caller has entered, used instead of `on_busy`.
+            run_config: ADK's run configuration; its `streaming_mode` enables partial text.
+            limits: Limits of the turn; by default those of the settings.
+            invocation_id: The turn's id in the session; by default a new one.
+            begun: Whether the turn may already have begun, so that it must be resumed.
+            state_delta: State changes to store with the message.
+            on_start: Called when the turn reaches the head of the queue.
 
         Raises:
             InvalidRequestError: the message is empty.
-            AgentNotFoundError, AgentLoadError: there is no such agent, or it is broken.
+            AgentNotFoundError, AgentLoadError: the agent does not exist or cannot be loaded.
             SessionBusyError, OverloadedError: see `Lane.reserve`.
         """
         content = to_content(message)
@@ -141,7 +141,7 @@ class OdaSession:
             if place.interrupted:
                 yield notices.cancelled(invocation_id="", timestamp=self._clock.now())
                 return
-            delta = self._delta_of_turn(state_delta)
+            delta = self._turn_delta(state_delta)
             if on_start is not None:
                 on_start(oda_agent)
             events = oda_agent.run_async(
@@ -163,7 +163,7 @@ class OdaSession:
     async def resume(
         self, invocation_id: str, *, agent: str | None = None
     ) -> AsyncGenerator[Event, None]:
-        """Go on with a turn that was interrupted by a crash, and yield what is left of it."""
+        """Resume a turn that was interrupted by a crash, and yield its remaining events."""
         oda_agent = self.agent(agent)
         async with self._lane.reserve():
             events = self._running_turn(oda_agent, oda_agent.resume(invocation_id))
@@ -174,57 +174,57 @@ class OdaSession:
     async def confirm(
         self, request_id: str, confirmed: bool = True, *, payload: Any = None
     ) -> Reply:
-        """Answer a tool confirmation or an input request, and wait for what follows.
+        """Answer a tool confirmation or an input request, and return the agent's reply.
 
         Args:
-            request_id: The id of the call that asked, as in `Reply.events`.
+            request_id: The id of the pending call, as in `Reply.events`.
             confirmed: Whether the tool may run.
-            payload: What the tool or the node asked for.
+            payload: The requested input.
 
         Raises:
-            ConflictError: nothing with this id waits for an answer.
+            ConflictError: there is no pending call with this id.
         """
         return await reply_to(self.stream(await self.answer([(request_id, confirmed, payload)])))
 
     async def answer(self, responses: Sequence[tuple[str, bool | None, Any]]) -> Content:
-        """The message that answers waiting calls, each given as (id, confirmed, payload).
+        """Return the message that answers pending calls, each given as (id, confirmed, payload).
 
         Raises:
-            ConflictError: an id is not one that waits for an answer.
+            ConflictError: an id does not belong to a pending call.
         """
         pending = outcome_of(await self.history()).pending_input
         return answer_content(pending, responses)
 
     def cancel(self) -> CancelReceipt:
-        """End the running turn; those that wait are not touched. May be awaited."""
+        """End the running turn; waiting turns are unaffected. Await the receipt for its end."""
         return self._running.cancel() if self._running else CancelReceipt(False, None)
 
     @property
     def busy(self) -> bool:
-        """Whether a turn runs or waits."""
+        """Whether a turn is running or waiting."""
         return self._lane.busy
 
     def reserve(self, on_busy: OnBusy = "queue") -> Place:
-        """Take a place in the session's line at once, to stream in it later.
+        """Take a place in the session's queue now, to pass to `stream` later.
 
         Raises: see `Lane.reserve`.
         """
         return self._lane.reserve(on_busy)
 
     def reserve_again(self) -> Place:
-        """A place for a turn that was accepted before; see `Lane.reserve_again`."""
+        """Take a place for a turn that was accepted earlier; see `Lane.reserve_again`."""
         return self._lane.reserve_again()
 
     async def events_of_turn(self, invocation_id: str) -> list[Event]:
-        """What agents have stored of a turn, in order."""
+        """Return the stored events of a turn in order, without those of the user."""
         turn = await self._history().of_turn(invocation_id)
         return [event for event in turn.events if event.author != "user"] if turn else []
 
     async def state_after(self, turn_id: str) -> dict[str, Any]:
-        """Return the session's own state as a turn has left it; as it is for an unknown turn.
+        """Return the session's own state after a turn; the current state if the turn is unknown.
 
         Raises:
-            SessionNotFoundError: it has been deleted meanwhile.
+            SessionNotFoundError: the session has been deleted.
         """
         stored = await self._load(_LATEST)
         if not changed_since(turn_id, stored.events):
@@ -240,10 +240,12 @@ class OdaSession:
         invocation_id: str,
         state_delta: dict[str, Any] | None = None,
     ) -> None:
-        """Store a turn's message unless it is stored; for whoever holds a place and cannot run it.
+        """Store the message of a turn that cannot run, unless it is already stored.
+
+        The caller must hold a place in the lane.
 
         Raises:
-            SessionNotFoundError: it has been deleted meanwhile.
+            SessionNotFoundError: the session has been deleted.
             SessionBusyError: other nodes keep writing.
         """
         for _ in range(_WRITE_TRIES):
@@ -254,7 +256,7 @@ class OdaSession:
                 author="user",
                 invocation_id=invocation_id,
                 content=message,
-                actions=EventActions(state_delta=self._delta_of_turn(state_delta)),
+                actions=EventActions(state_delta=self._turn_delta(state_delta)),
             )
             try:
                 await self._append(
@@ -263,12 +265,12 @@ class OdaSession:
             except StaleSessionError:
                 continue
             return
-        raise _written_elsewhere()
+        raise _write_conflict()
 
     async def withdraw(self, invocation_id: str) -> None:
-        """Close what a turn has left open that will not go on, questions to people included.
+        """Close the open calls and questions of a turn that will not be resumed.
 
-        While another turn runs nothing is done: the session's next message sees to open calls.
+        Does nothing while another turn runs: the session's next message closes open calls anyway.
         """
         if self.busy:
             return
@@ -282,10 +284,10 @@ class OdaSession:
         return History(self._service, self.key, RECENT_EVENTS)
 
     def agent(self, name: str | None = None) -> OdaAgent:
-        """The session's agent of that name; None for the app's own.
+        """Return the session's agent of that name; by default the app's root.
 
         Raises:
-            AgentNotFoundError, AgentLoadError: there is no such agent, or it is broken.
+            AgentNotFoundError, AgentLoadError: the agent does not exist or cannot be loaded.
         """
         name = name or self.app_name
         if name not in self._agents:
@@ -305,24 +307,24 @@ class OdaSession:
 
     @property
     def turns(self) -> int:
-        """How many messages have been sent."""
+        """Number of messages sent."""
         return int((self.state.raw(META) or {}).get("turns") or 0)
 
     @property
     def artifacts(self) -> SessionArtifacts:
-        """The files of the session and of its user."""
+        """The artifacts of the session and its user."""
         return SessionArtifacts(self._manager.services.uploads, self.key)
 
     async def history(self, *, after: str | None = None) -> list[Event]:
-        """The stored events as they hold now, oldest first; what has been rewound is left out.
+        """Return the stored events, oldest first, without rewound ones.
 
         Args:
-            after: Id of an event; only those that follow it.
+            after: Id of an event; only later events are returned.
 
         Raises:
-            SessionNotFoundError: it has been deleted meanwhile.
+            SessionNotFoundError: the session has been deleted.
             CursorExpiredError: the event `after` has been rewound.
-            InvalidRequestError: there never was an event `after`.
+            InvalidRequestError: the event `after` never existed.
         """
         stored = await self._load()
         if after is None:
@@ -339,15 +341,15 @@ class OdaSession:
         raise InvalidRequestError(f"after: there is no event {after!r} in this session.")
 
     async def refresh(self) -> None:
-        """Take over what is stored now, by other nodes too; changes that wait are kept.
+        """Reload the stored state, which other nodes may have changed; pending changes are kept.
 
         Raises:
-            SessionNotFoundError: it has been deleted meanwhile.
+            SessionNotFoundError: the session has been deleted.
         """
         while True:
             seen = self.state.revision
             stored = await self._load(_WITHOUT_EVENTS)
-            if self.state.revision == seen:  # else a turn has gone on while it was read
+            if self.state.revision == seen:  # else a turn stored a newer state during the read
                 self._take(stored)
                 return
 
@@ -358,43 +360,45 @@ class OdaSession:
         within_s: float | None = None,
         bounded: bool = True,
     ) -> dict[str, Any]:
-        """Change the state with nothing in between reading and storing it; returns what it is then.
+        """Change the state atomically and return the new state.
 
         Args:
-            change: Given the state, returns the values to set; None removes. What it raises is
-                raised, and nothing is stored. It may be called again when another node was faster.
-            within_s: How long to wait for the end of a running turn.
-            bounded: Whether the change is refused when its user has no room for it.
+            change: Returns the values to set, given the state; None removes a key. If it raises,
+                nothing is stored. It is called again if another node has written meanwhile.
+            within_s: Seconds to wait for the end of a running turn; None to wait without limit.
+            bounded: Whether to refuse a change that exceeds the user's quota.
 
         Raises:
             ValueError: a key is reserved, or a value cannot be stored.
-            SessionBusyError: a turn has been running for longer, or other nodes keep writing.
+            SessionBusyError: a turn was still running after `within_s`, or other nodes keep
+                writing.
             OverloadedError: see `Lane.reserve`.
-            StorageQuotaError: there is no room for the change.
+            StorageQuotaError: the change exceeds the user's quota.
         """
-        async with self._alone(within_s=within_s):
+        async with self._hold_lane(within_s=within_s):
             await self._append_delta(
                 lambda: writable(change(self.state.to_dict())), bounded=bounded
             )
             return self.state.to_dict()
 
     async def rewind(self, turn_id: str, *, on_busy: OnBusy = "queue") -> frozenset[str]:
-        """Take the conversation back to before that turn, its own state and artifacts included.
+        """Take the conversation back to before a turn, including the session's state and artifacts.
 
-        `user:` and `app:` state and artifacts stay, and so do uploads.
+        `user:` and `app:` state and artifacts are not affected, and neither are uploads.
 
         Args:
             turn_id: The turn's ADK invocation id.
             on_busy: What to do while a turn runs.
 
-        Returns the ids of all turns that have been taken back.
+        Returns:
+            The ids of all turns that were rewound.
 
         Raises:
-            TurnNotFoundError: the history has no such turn, or not any more.
+            TurnNotFoundError: the history has no such turn, or it is already rewound.
             SessionBusyError, OverloadedError: see `Lane.reserve`; or other nodes keep writing.
         """
         services = self._manager.services
-        async with self._alone(on_busy=on_busy):
+        async with self._hold_lane(on_busy=on_busy):
             for _ in range(_WRITE_TRIES):
                 try:
                     taken_back = await rewind(
@@ -404,25 +408,25 @@ class OdaSession:
                     continue
                 await self.refresh()
                 return taken_back
-        raise _written_elsewhere()
+        raise _write_conflict()
 
     async def fork(
         self, session_id: str, *, turn_id: str | None = None, unfinished: Collection[str] = ()
     ) -> Session:
-        """Store a new session with the history up to and including a turn; returns what is stored.
+        """Store a new session with the history up to and including a turn, and return it.
 
-        Turns that run or wait for a person are not taken along.
+        Turns that are running or waiting for a person are not copied.
 
         Args:
-            session_id: Of the new session.
-            turn_id: The last turn that is wanted; None for all.
-            unfinished: Ids of turns that run elsewhere.
+            session_id: Id of the new session.
+            turn_id: Id of the last turn to copy; None for all turns.
+            unfinished: Ids of turns that run on other nodes.
 
         Raises:
             TurnNotFoundError: the history has no such turn.
-            ConflictError: it has not ended.
+            ConflictError: the turn has not ended.
             AlreadyExistsError: the id is taken.
-            StorageQuotaError: the user has no room for it.
+            StorageQuotaError: the fork exceeds the user's quota.
         """
         running = self._running.last_turn if self._running else None
         source = await self._load()
@@ -441,7 +445,7 @@ class OdaSession:
         )
 
     async def close(self) -> None:
-        """Cancel what runs and drop the live objects; nothing stored is lost."""
+        """Cancel the running turn, store pending state changes and release the agents."""
         for oda_agent in self._agents.values():
             await oda_agent.cleanup()
         self._agents.clear()
@@ -452,12 +456,12 @@ class OdaSession:
     # --- for callers without an event loop
 
     def ask_sync(self, message: Message, *, agent: str | None = None) -> Reply:
-        """`ask`, blocking; not to be called on the event loop's own thread."""
+        """Blocking version of `ask`; it must not be called on the event loop's thread."""
         events = [event for event in self.run(message, agent=agent) if not event.partial]
         return _reply(events)
 
     def run(self, message: Message, *, agent: str | None = None) -> Iterator[Event]:
-        """`stream` as an ordinary generator."""
+        """Blocking version of `stream`."""
         return iterate(lambda: self.stream(message, agent=agent), self._home)
 
     # --- inside
@@ -483,15 +487,15 @@ class OdaSession:
     def _interrupt(self) -> None:
         self.cancel()
 
-    def _delta_of_turn(self, given: dict[str, Any] | None) -> dict[str, Any]:
+    def _turn_delta(self, given: dict[str, Any] | None) -> dict[str, Any]:
         meta = {"created_at": self.created_at, "turns": self.turns + 1}
         return {**self.state.pending(), **(given or {}), META: meta}
 
     @asynccontextmanager
-    async def _alone(
+    async def _hold_lane(
         self, *, on_busy: OnBusy = "queue", within_s: float | None = None
     ) -> AsyncIterator[None]:
-        """Hold the lane, so that no turn of this node runs."""
+        """Hold the lane, so that no turn runs on this node."""
         place = self._lane.reserve(on_busy)
         try:
             async with asyncio.timeout(within_s):
@@ -507,15 +511,15 @@ class OdaSession:
 
     async def _commit(self) -> None:
         """Store the pending changes as an event of their own."""
-        async with self._alone():
+        async with self._hold_lane():
             await self._append_delta(self.state.pending, bounded=False)
 
     async def _append_delta(self, delta: Callable[[], dict[str, Any]], *, bounded: bool) -> None:
-        """Store what `delta` makes of the state as it is stored now.
+        """Store the result of `delta`, which is called after the stored state was reloaded.
 
         Raises:
             SessionBusyError: other nodes keep writing.
-            StorageQuotaError: it is bounded, and there is no room for it.
+            StorageQuotaError: a bounded change exceeds the user's quota.
         """
         for _ in range(_WRITE_TRIES):
             stored = await self._load(_WITHOUT_EVENTS)
@@ -531,13 +535,13 @@ class OdaSession:
             await self._storage.take(self.key, size, bounded=bounded)
             try:
                 await self._append(stored, event)
-            except Exception as error:  # one that is cancelled may be stored yet
+            except Exception as error:  # not on cancellation: the event may still be stored
                 await self._storage.give_back(self.key, size)
                 if not isinstance(error, StaleSessionError):
                     raise
             else:
                 return
-        raise _written_elsewhere()
+        raise _write_conflict()
 
     async def _append(self, stored: Session, event: Event) -> None:
         await self._service.append_event(stored, event)
@@ -558,12 +562,12 @@ class OdaSession:
 
 
 async def reply_to(events: AsyncGenerator[Event, None]) -> Reply:
-    """Run a turn to its end."""
+    """Run a turn to its end and return the reply."""
     async with aclosing(events):
         return _reply([event async for event in events if not event.partial])
 
 
-def _written_elsewhere() -> SessionBusyError:
+def _write_conflict() -> SessionBusyError:
     return SessionBusyError("Another node is writing to this session.", remedy="try again")
 
 

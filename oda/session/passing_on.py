@@ -1,4 +1,4 @@
-"""A session service in front of another one: what a subclass does not change is passed on."""
+"""Base class of session service wrappers."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -15,7 +15,7 @@ from oda.session.listing import ListedSession, Position, list_page
 
 
 class PassingOn(BaseSessionService):
-    """Does nothing of its own."""
+    """Session service that delegates everything; subclasses override what they change."""
 
     def __init__(self, behind: BaseSessionService) -> None:
         self.behind = behind

@@ -1,4 +1,4 @@
-"""The state of a session as it was at a point of its history. Pure."""
+"""The state of a session at a point of its history. Pure functions over ADK events."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
@@ -10,15 +10,15 @@ from oda.agent.resume import has_content
 from oda.session.state import INTERNAL_PREFIX
 
 INITIAL = "_oda_initial"
-"""State key: the session's own state as it was created with, which no event carries."""
+"""State key of the session's initial state, which no event carries."""
 META = "_oda"
-"""State key of what we know of a session: `{created_at, turns}`."""
+"""State key of ODA's metadata of a session: `{created_at, turns}`."""
 
 _NOT_OF_THE_SESSION = ("user:", "app:", "temp:", INTERNAL_PREFIX)
 
 
 def own(state: Mapping[str, Any]) -> dict[str, Any]:
-    """The keys that are the session's alone and not ours, without deleted ones."""
+    """Return the session's own keys: not shared, not internal and not deleted."""
     return {
         key: value
         for key, value in state.items()
@@ -27,11 +27,11 @@ def own(state: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def initial_state(state: Mapping[str, Any], events: Iterable[Event]) -> dict[str, Any]:
-    """What the session was created with.
+    """Return the session's own state at its creation.
 
     Args:
-        state: As it is stored now.
-        events: All that hold. A key that none of them has touched is as it was.
+        state: The state that is stored now.
+        events: All live events. A key that none of them changed still has its initial value.
     """
     touched = {key for event in events for key in event.actions.state_delta}
     untouched = {key: value for key, value in own(state).items() if key not in touched}
@@ -39,7 +39,7 @@ def initial_state(state: Mapping[str, Any], events: Iterable[Event]) -> dict[str
 
 
 def state_after(initial: Mapping[str, Any], events: Iterable[Event]) -> dict[str, Any]:
-    """The session's own state after these events."""
+    """Return the session's own state after `events`."""
     state = dict(initial)
     for event in events:
         state.update(event.actions.state_delta)
@@ -47,24 +47,24 @@ def state_after(initial: Mapping[str, Any], events: Iterable[Event]) -> dict[str
 
 
 def events_until(turn_id: str, events: Sequence[Event]) -> Sequence[Event]:
-    """The events up to the last one of a turn; all when it has none."""
-    last = _last_of(turn_id, events)
+    """Return the events up to the last one of a turn; all if the turn has none."""
+    last = _last_index(turn_id, events)
     return events if last is None else events[: last + 1]
 
 
 def changed_since(turn_id: str, latest: Sequence[Event]) -> bool:
-    """Whether the state may have changed since a turn, as far as the latest events tell."""
-    last = _last_of(turn_id, latest)
+    """Return whether the state may have changed since a turn, judging by the latest events."""
+    last = _last_index(turn_id, latest)
     return last is None or any(event.actions.state_delta for event in latest[last + 1 :])
 
 
-def _last_of(turn_id: str, events: Sequence[Event]) -> int | None:
+def _last_index(turn_id: str, events: Sequence[Event]) -> int | None:
     of_turn = (n for n, event in enumerate(events) if event.invocation_id == turn_id)
     return max(of_turn, default=None)
 
 
 def turns_after(events: Iterable[Event]) -> int:
-    """How many messages had been sent by then."""
+    """Return the number of messages sent up to the last of `events`."""
     turns = 0
     for event in events:
         turns = (event.actions.state_delta.get(META) or {}).get("turns", turns)
@@ -72,16 +72,16 @@ def turns_after(events: Iterable[Event]) -> int:
 
 
 def difference(now: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
-    """The delta that makes the session's own state `now` into `wanted`; None deletes."""
+    """Return the state delta from `now` to `wanted`, of the session's own keys; None deletes."""
     current = own(now)
     changed = {key: value for key, value in wanted.items() if current.get(key) != value}
     return {**changed, **{key: None for key in current if key not in wanted}}
 
 
 def begin_of(turn_id: str, events: Sequence[Event]) -> int | None:
-    """Where the first event of a turn stands; None when there is no such turn.
+    """Return the index of a turn's first event, or None if there is no such turn.
 
-    A change of the state alone is no turn.
+    Events that only change the state do not make a turn.
     """
     begin: int | None = None
     for index, event in enumerate(events):

@@ -1,4 +1,4 @@
-"""Sessions that ADK's own service, or an earlier layout of ours, has stored in a Redis."""
+"""Migration of Redis sessions stored by ADK's own service or in an earlier layout of ODA."""
 
 import json
 import uuid
@@ -26,10 +26,10 @@ _KEYS_AT_ONCE = 1000
 
 
 async def adopt_adk_sessions(client: "Redis") -> None:
-    """Move what ADK's `RedisSessionService` has stored to where `RedisSessions` looks.
+    """Convert sessions of ADK's `RedisSessionService` to the layout of `RedisSessions`.
 
-    What is there already stays as it is. ADK lets sessions and state expire; from here on they do
-    not. What cannot be read is left where it is, and logged.
+    Existing sessions are not overwritten. ADK's sessions and state expire; converted ones do not.
+    Unreadable sessions are left in place and logged.
     """
     async for key in client.scan_iter(f"{_ADK_PREFIX}*", count=_KEYS_AT_ONCE, _type="string"):
         try:
@@ -41,7 +41,7 @@ async def adopt_adk_sessions(client: "Redis") -> None:
 
 
 async def _order(key: str, pipe: Pipe) -> None:
-    """Make a plain set of a user's sessions one that is sorted by time."""
+    """Convert a user's plain set of sessions to one sorted by time."""
     app_name, user_id = map(unquote, key.removeprefix(_UNORDERED).split(":"))
     session_ids = await pipe.smembers(key)
     times = {
@@ -57,7 +57,7 @@ async def _order(key: str, pipe: Pipe) -> None:
 
 async def _move(key: str, pipe: Pipe) -> None:
     stored = await pipe.get(key)
-    if stored is None:  # another node was faster
+    if stored is None:  # another node has converted it
         return
     if key.startswith(_APP_STATE):
         shared = SessionKeys(key.removeprefix(_APP_STATE), "", "").app_state

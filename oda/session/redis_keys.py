@@ -1,4 +1,4 @@
-"""Where in Redis a session's parts stand. Pure."""
+"""Layout of sessions in Redis."""
 
 import json
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ from oda.message.storable import storable
 
 @dataclass(frozen=True)
 class SessionKeys:
-    """The keys of one session, and of what it shares with others."""
+    """The Redis keys of a session and of the state it shares with others."""
 
     app_name: str
     user_id: str
@@ -24,12 +24,12 @@ class SessionKeys:
 
     @property
     def state(self) -> str:
-        """Hash of the session's own state; like all state one field for each key, in JSON."""
+        """Hash of the session's own state. All state has one field per key, with a JSON value."""
         return _key("session_state", self.app_name, self.user_id, self.session_id)
 
     @property
     def events(self) -> str:
-        """List of events in JSON, the newest last."""
+        """List of events as JSON, newest last."""
         return _key("session_events", self.app_name, self.user_id, self.session_id)
 
     @property
@@ -49,11 +49,11 @@ class SessionKeys:
 
     @property
     def all_of_the_session(self) -> tuple[str, ...]:
-        """What ends with the session."""
+        """The keys to delete with the session."""
         return self.session, self.state, self.events, self.event_ids
 
     def fields(self, delta: Mapping[str, Any]) -> dict[str, dict[str, str]]:
-        """A change of the state as the hashes and the fields that it sets; `temp:` is left out.
+        """Return the hash fields that a state change sets, by hash; `temp:` keys are left out.
 
         Raises:
             ValueError: a value cannot be stored.
@@ -80,15 +80,15 @@ def user_state_key(app_name: str, user_id: str) -> str:
 
 
 def sessions_key(app_name: str, user_id: str) -> str:
-    """Sorted set of the ids of a user's sessions, by the time when each was last updated."""
+    """Key of the sorted set of a user's session ids, scored by time of last update."""
     return _key("sessions_by_time", app_name, user_id)
 
 
 def users_key(app_name: str) -> str:
-    """Set of the ids of the users who have ever had a session with an app."""
+    """Key of the set of ids of all users who ever had a session with an app."""
     return _key("users", app_name)
 
 
 def _key(kind: str, *names: str) -> str:
-    """No id can be taken for two: a colon in one of them is quoted."""
+    # Colons in names are quoted, so that different names never give the same key.
     return ":".join(["oda", kind, *(quote(name, safe="") for name in names)])

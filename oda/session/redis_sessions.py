@@ -1,4 +1,4 @@
-"""Sessions in Redis that promise what sessions in a database promise."""
+"""Sessions in Redis with the guarantees of sessions in a database."""
 
 import asyncio
 import json
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from redis.asyncio import Redis
 
 Pipe = Any
-"""A pipeline of redis, whose methods are typed for bytes and text alike, or not at all."""
+"""A Redis pipeline. Its methods have imprecise types or none, hence `Any`."""
 
 _CONNECTIONS = 32
 _PATIENCE_S = 10.0
@@ -43,7 +43,7 @@ _PATIENCE_S = 10.0
 
 @asynccontextmanager
 async def open_redis(url: str) -> AsyncIterator["Redis"]:
-    """A client with a bounded pool; nothing is connected before it is used.
+    """Open a client with a bounded pool; connections are opened on first use.
 
     Raises:
         ConfigurationError: the URL is malformed, or redis is not installed.
@@ -72,14 +72,14 @@ async def open_redis(url: str) -> AsyncIterator["Redis"]:
 
 
 class RedisSessions(BaseSessionService):
-    """Each write is one transaction, and costs the same in a long session as in a short one.
+    """Session service in which each write is one transaction, of constant cost.
 
-    ADK's own service keeps a session as one value, and `user:` and `app:` state as one value each.
-    It writes these whole, so that writes at the same time are lost, and refuses no stale writer.
+    ADK's own service stores a session, and the `user:` and `app:` state, as one value each. It
+    rewrites them on each change, so concurrent writes get lost, and accepts stale writes.
     """
 
     def __init__(self, client: "Redis") -> None:
-        """Use a client that decodes responses; who has opened it closes it."""
+        """Use a client that decodes responses; the caller closes it."""
         self._client: Any = client
         self._appending: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
@@ -124,7 +124,7 @@ class RedisSessions(BaseSessionService):
         session_id: str,
         config: GetSessionConfig | None = None,
     ) -> Session | None:
-        """What is stored, read at one moment; of a window only its events are read."""
+        """Return a session, read atomically; only the events that `config` asks for are read."""
         keys = SessionKeys(app_name, user_id, session_id)
         window = config.num_recent_events if config else None
         async with self._client.pipeline() as pipe:
@@ -135,7 +135,7 @@ class RedisSessions(BaseSessionService):
             session, own, users, apps, *events = await pipe.execute()
         if not session:
             return None
-        found = _session(keys, session, _merged(own, users, apps))
+        found = _session(keys, session, _merge_states(own, users, apps))
         found.events = [Event.model_validate_json(text) for text in (events[0] if events else ())]
         if config and config.after_timestamp is not None:
             found.events = [e for e in found.events if e.timestamp >= config.after_timestamp]
@@ -144,7 +144,7 @@ class RedisSessions(BaseSessionService):
     async def list_sessions(
         self, *, app_name: str, user_id: str | None = None
     ) -> ListSessionsResponse:
-        """The sessions of a user or of all, with their state and without events, oldest first."""
+        """Return the sessions of one or all users without events, least recently updated first."""
         async with self._client.pipeline(transaction=False) as pipe:
             users = [user_id] if user_id is not None else await self._users(app_name)
             for user in users:
@@ -163,7 +163,7 @@ class RedisSessions(BaseSessionService):
                 pipe.hgetall(keys.state)
             stored = await pipe.execute()
         sessions = [
-            _session(keys, session, _merged(own, state, apps))
+            _session(keys, session, _merge_states(own, state, apps))
             for (keys, state), session, own in zip(listed, stored[::2], stored[1::2], strict=True)
             if session
         ]
@@ -173,7 +173,7 @@ class RedisSessions(BaseSessionService):
     async def list_page(
         self, *, app_name: str, user_id: str, limit: int, behind: Position | None
     ) -> Sequence[ListedSession]:
-        """Return a page; of each session on it one field of the state is read."""
+        """Return a page; only one field of each session's state is read."""
         of_user = sessions_key(app_name, user_id)
         async with self._client.pipeline(transaction=False) as pipe:
             if behind is None:
@@ -209,28 +209,28 @@ class RedisSessions(BaseSessionService):
 
     async def get_user_state(self, *, app_name: str, user_id: str) -> dict[str, Any]:
         stored = await self._client.hgetall(user_state_key(app_name, user_id))
-        return _decoded("", stored)
+        return _decode_state("", stored)
 
     async def append_event(self, session: Session, event: Event) -> Event:
-        """Store an event and what it changes of the state, all or nothing.
+        """Store an event and its state changes atomically.
 
         Raises:
             SessionNotFoundError: the session has been deleted.
-            StaleSessionError: it has been written to since `session` was read, or holds an event
-                of that id.
-            ValueError: a value of the state cannot be stored.
+            StaleSessionError: the session has changed since `session` was read, or has an event
+                with that id.
+            ValueError: a state value cannot be stored.
         """
         if event.partial:
             return event
         keys = SessionKeys(session.app_name, session.user_id, session.id)
         fields = keys.fields(event.actions.state_delta)
         of_user = sessions_key(session.app_name, session.user_id)
-        text = _text_of(event)
+        text = _event_json(event)
         revision = uuid.uuid4().hex
 
         async def append(pipe: Pipe) -> None:
             known = await pipe.hget(keys.session, "revision")
-            if known == revision:  # it was stored when the connection broke
+            if known == revision:  # already stored, before the connection was lost
                 return
             if known is None:
                 raise SessionNotFoundError(f"There is no session {session.id!r}.")
@@ -260,19 +260,19 @@ class RedisSessions(BaseSessionService):
 
 
 def add_session(pipe: Pipe, keys: SessionKeys, *, revision: str, update_time: float) -> None:
-    """Add what makes a session be there; `update_time` is in epoch seconds."""
+    """Add a session without state and events; `update_time` is in epoch seconds."""
     pipe.hset(keys.session, mapping={"revision": revision, "update_time": repr(update_time)})
     pipe.zadd(sessions_key(keys.app_name, keys.user_id), {keys.session_id: update_time})
     pipe.sadd(users_key(keys.app_name), keys.user_id)
 
 
 def set_fields(pipe: Pipe, fields: Mapping[str, Mapping[str, str]]) -> None:
-    """Set fields of hashes, each for itself, so that no other's is lost."""
+    """Set individual hash fields, so that concurrent changes of other fields are kept."""
     for key, values in fields.items():
         pipe.hset(key, mapping=values)
 
 
-def _text_of(event: Event) -> str:
+def _event_json(event: Event) -> str:
     delta = event.actions.state_delta
     kept = {key: value for key, value in delta.items() if not key.startswith("temp:")}
     actions = event.actions.model_copy(update={"state_delta": kept})
@@ -291,11 +291,15 @@ def _session(keys: SessionKeys, stored: Mapping[str, str], state: dict[str, Any]
     return session
 
 
-def _merged(
+def _merge_states(
     own: Mapping[str, str], users: Mapping[str, str], apps: Mapping[str, str]
 ) -> dict[str, Any]:
-    return {**_decoded("", own), **_decoded("app:", apps), **_decoded("user:", users)}
+    return {
+        **_decode_state("", own),
+        **_decode_state("app:", apps),
+        **_decode_state("user:", users),
+    }
 
 
-def _decoded(prefix: str, stored: Mapping[str, str]) -> dict[str, Any]:
+def _decode_state(prefix: str, stored: Mapping[str, str]) -> dict[str, Any]:
     return {prefix + key: json.loads(text) for key, text in stored.items()}

@@ -1,10 +1,10 @@
-"""Taking a session back to before one of its turns."""
+"""Rewinding a session to before one of its turns."""
 
 from google.adk.artifacts.base_artifact_service import BaseArtifactService
 from google.adk.events import Event, EventActions
 from google.adk.sessions import (
     Session,
-    _rewind_utils,  # private name of ADK 2.13, which puts the artifacts back
+    _rewind_utils,  # private in ADK 2.13; restores artifacts
 )
 from google.adk.sessions.base_session_service import BaseSessionService
 
@@ -26,17 +26,20 @@ async def rewind(
     session: Session,
     turn_id: str,
 ) -> frozenset[str]:
-    """Store that `turn_id` and all that followed it do not hold any more; returns their ids.
+    """Store a marker that rewinds a turn and all later ones; return their ids.
 
-    The session's own state and artifacts become what they were. `user:` and `app:` state and
-    artifacts stay as they are, and so do artifacts that no event speaks of, such as uploads.
+    The session's own state and artifacts are restored. `user:` and `app:` state and artifacts are
+    not affected, and neither are artifacts that no event mentions, such as uploads.
 
     Args:
-        session: With all its events that hold.
+        service: The session service to store the marker in.
+        artifacts: The artifact service of the session, if any.
+        session: The session with all its live events.
+        turn_id: The first turn to rewind.
 
     Raises:
-        TurnNotFoundError: the history has no such turn, or not any more.
-        StaleSessionError: something else was stored meanwhile.
+        TurnNotFoundError: the history has no such turn, or it is already rewound.
+        StaleSessionError: the session has changed since it was read.
     """
     begin = begin_of(turn_id, session.events)
     if begin is None:
@@ -62,15 +65,15 @@ async def rewind(
                 session, begin, artifact_service=artifacts, app_name=session.app_name
             ),
         ),
-        custom_metadata={REWOUND_EVENTS: await _stored_since(service, session, begin)},
+        custom_metadata={REWOUND_EVENTS: await _count_stored(service, session, begin)},
     )
     taken_back = frozenset(event.invocation_id for event in session.events[begin:])
     await service.append_event(session, marker)
     return taken_back
 
 
-async def _stored_since(service: BaseSessionService, session: Session, begin: int) -> int:
-    """How many events are stored from that one on, those rewound before included."""
+async def _count_stored(service: BaseSessionService, session: Session, begin: int) -> int:
+    """Return the number of stored events from index `begin` on, including rewound ones."""
     since = len(session.events) - begin
     if not isinstance(service, LiveHistory) or REWOUND not in session.state:
         return since

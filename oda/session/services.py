@@ -1,4 +1,4 @@
-"""URLs to ADK services."""
+"""Creation of ADK's services from the settings."""
 
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -23,11 +23,11 @@ IN_MEMORY = "memory://"
 
 @asynccontextmanager
 async def open_services(settings: Settings, database: Database) -> AsyncIterator[Services]:
-    """ADK's services as the settings name them; sessions stand in `database` by default.
+    """Open ADK's services as configured; by default, sessions are stored in `database`.
 
     Raises:
-        ConfigurationError: a URL is malformed, or names what is not installed.
-        UnavailableError: the database cannot be reached.
+        ConfigurationError: a URL is malformed, or needs a package that is not installed.
+        UnavailableError: the store of the sessions is unreachable.
     """
     from google.adk.artifacts.file_artifact_service import FileArtifactService
     from google.adk.auth.credential_service.in_memory_credential_service import (
@@ -64,17 +64,17 @@ async def _open_session_service(
         async with open_redis(url) as client:
 
             async def ping() -> None:
-                with _reaching(url):
+                with _convert_connection_errors(url):
                     await client.ping()
 
-            with _reaching(url):
+            with _convert_connection_errors(url):
                 await adopt_adk_sessions(client)
             yield RedisSessions(client), ping
     else:
         service = MemorySessions() if url == IN_MEMORY else _from_adk_registry(url)
 
         async def ask() -> None:
-            with _reaching(url):
+            with _convert_connection_errors(url):
                 await service.list_sessions(app_name="oda_ping", user_id="oda_ping")
 
         try:
@@ -94,7 +94,7 @@ async def _in_sql(database: Database) -> BaseSessionService:
 
 
 @contextmanager
-def _reaching(url: str) -> Iterator[None]:
+def _convert_connection_errors(url: str) -> Iterator[None]:
     try:
         yield
     except Exception as error:

@@ -1,7 +1,7 @@
-"""Sessions in the tables of ADK's own `DatabaseSessionService`, which may go on with them.
+"""Sessions in the tables of ADK's own `DatabaseSessionService`, which can read and continue them.
 
-ADK writes each event through SQLAlchemy's ORM, in a transaction of its own and on a connection that
-competes with ours. Here events go through the journal and share the transactions of the turns.
+ADK writes each event through SQLAlchemy's ORM, in its own transaction and on a connection that
+competes with the journal's. Here events go through the journal and share the turns' transactions.
 """
 
 import asyncio
@@ -69,14 +69,14 @@ _BY_TIME = text(
     "ON sessions (app_name, user_id, update_time, id)"
 )
 _TICK_S = 2e-6
-"""The database keeps microseconds; this much later is later there too."""
+"""Smallest time step that survives the database's rounding to microseconds."""
 _STATES = (_app_states.c.state.label("of_app"), _user_states.c.state.label("of_user"))
 
 
 class SqlSessions(BaseSessionService):
-    """Sessions of all applications; tables are made by `prepare_tables`.
+    """Session service for all apps.
 
-    What is written to `user:` and `app:` state at the same time is merged key by key.
+    Concurrent changes of `user:` and `app:` state are merged key by key.
     """
 
     def __init__(self, database: Database) -> None:
@@ -87,10 +87,10 @@ class SqlSessions(BaseSessionService):
         self._insert_event = _insert_event(database.engine.dialect.name)
 
     async def prepare_tables(self) -> None:
-        """Create what is missing: ADK's tables, and the index that pages are read by.
+        """Create ADK's tables and the index for pages of sessions, if they are missing.
 
         Raises:
-            ConfigurationError: the tables are those of an old ADK.
+            ConfigurationError: the tables have the schema of another ADK version.
         """
         if not self._prepared:
             await self.database.journal.run(_prepare)
@@ -104,7 +104,7 @@ class SqlSessions(BaseSessionService):
         state: dict[str, Any] | None = None,
         session_id: str | None = None,
     ) -> Session:
-        """Store a new session; when something fails, nothing of it stays.
+        """Store a new session atomically.
 
         Raises:
             AlreadyExistsError: the id is taken.
@@ -123,7 +123,7 @@ class SqlSessions(BaseSessionService):
             return _session(key, connection.execute(_session_query(key)).one(), [])
 
         try:
-            return await _to_its_end(self.database.journal.run(create))
+            return await _run_to_completion(self.database.journal.run(create))
         except IntegrityError as error:
             raise AlreadyExistsError(f"Session with id {key[2]} already exists.") from error
 
@@ -160,7 +160,7 @@ class SqlSessions(BaseSessionService):
         row, events, sizes = loaded
         revision = _marker(row.update_time)
         if is_plain and known == revision:
-            if self._kept.revision(key, recent) != revision:  # it went on while it was read
+            if self._kept.revision(key, recent) != revision:  # changed during the read: try again
                 return await self.get_session(
                     app_name=app_name, user_id=user_id, session_id=session_id, config=config
                 )
@@ -173,7 +173,7 @@ class SqlSessions(BaseSessionService):
     async def list_sessions(
         self, *, app_name: str, user_id: str | None = None
     ) -> ListSessionsResponse:
-        """Return all sessions of an app, or of one of its users, without events."""
+        """Return the sessions of one or all users without events, least recently updated first."""
         await self.prepare_tables()
         query = (
             select(_sessions, *_STATES)
@@ -191,7 +191,7 @@ class SqlSessions(BaseSessionService):
     async def list_page(
         self, *, app_name: str, user_id: str, limit: int, behind: Position | None
     ) -> Sequence[ListedSession]:
-        """Return a page; its rows are found by an index, and no other's state is read."""
+        """Return a page; rows are found through an index, and only their state is read."""
         await self.prepare_tables()
         row = _sessions.c
         page = (
@@ -214,8 +214,10 @@ class SqlSessions(BaseSessionService):
         key = (app_name, user_id, session_id)
         self._kept.forget(key)
         gone = delete(_sessions).where(_is(key))
-        # Its events go with it: their foreign key says so.
-        await _to_its_end(self.database.journal.run(lambda connection: connection.execute(gone)))
+        # The foreign key of the events cascades.
+        await _run_to_completion(
+            self.database.journal.run(lambda connection: connection.execute(gone))
+        )
 
     async def get_user_state(self, *, app_name: str, user_id: str) -> dict[str, Any]:
         await self.prepare_tables()
@@ -225,24 +227,25 @@ class SqlSessions(BaseSessionService):
         return found or {}
 
     async def append_event(self, session: Session, event: Event) -> Event:
-        """Store an event, after all that the session is known to hold.
+        """Store an event at the end of the session.
 
-        In a turn of the engine it is stored soon, before anything that the turn stores later. The
-        output of a node is stored before the next node begins.
+        In a turn of the engine it goes through the turn's write queue, so it is stored soon, but
+        before later writes of the turn. The output of a graph node is stored before the next node
+        begins.
 
-        Events are read in the order of their times. One whose node has a slow clock, or that comes
-        in the same microsecond as the one before, gets the next time that is free.
+        Events are sorted by timestamp. An event that is not later than its predecessor, because of
+        a slow clock or in the same microsecond, gets the next free timestamp.
 
         Raises:
             SessionNotFoundError: the session has been deleted.
-            StaleSessionError: it has been written to since `session` was read, or holds an event
-                of that id.
+            StaleSessionError: the session has changed since `session` was read, or has an event
+                with that id.
         """
         if event.partial:
             return event
         key = (session.app_name, session.user_id, session.id)
         async with self._appending.setdefault(key, asyncio.Lock()):
-            await _to_its_end(self._append(session, event))
+            await _run_to_completion(self._append(session, event))
         return event
 
     async def _append(self, session: Session, event: Event) -> None:
@@ -270,7 +273,7 @@ class SqlSessions(BaseSessionService):
         def append(connection: Connection) -> None:
             nonlocal missed
             missed = not _advance(connection, key, seen, at, delta["session"])
-            # A turn is alone in its session: what others add meanwhile does not stop it.
+            # A turn owns its session: concurrent writes of others must not stop it.
             if missed and writes is None:
                 raise StaleSessionError("The session has changed since it was read; read it again.")
             _merge_shared(connection, key, delta)
@@ -293,11 +296,11 @@ class SqlSessions(BaseSessionService):
         session._storage_update_marker = revision
         self._commit_event_to_session(session, event)
         if writes is not None and _another_node_follows(event):
-            await writes.flushed()  # a node that is done is not repeated, so what follows waits
+            await writes.flushed()  # so that a crash during the next node does not repeat this one
 
 
 def _another_node_follows(event: Event) -> bool:
-    """Whether a node below the root is done, and its output is not the root's own."""
+    """Return whether an event is the output of a graph node that is not also the root's output."""
     node = event.node_info
     is_output = event.output is not None or node.message_as_output
     return bool(is_output) and all("/" in path for path in (node.path, *(node.output_for or ())))
@@ -321,7 +324,7 @@ def _with_states() -> FromClause:
 
 
 def _events_query(key: SessionKey, config: GetSessionConfig) -> Select[Any]:
-    """The newest events first, as their ids, the ids of their turns, and JSON."""
+    """Select id, invocation id and JSON of events, newest first."""
     row = _events.c
     app_name, user_id, session_id = key
     query = select(row.id, row.invocation_id, sql_cast(row.event_data, Text)).where(
@@ -335,7 +338,7 @@ def _events_query(key: SessionKey, config: GetSessionConfig) -> Select[Any]:
 
 
 def _session(key: SessionKey, row: Any, events: list[Event]) -> Session:
-    """A session of a row with the columns `state`, `update_time`, `of_app` and `of_user`."""
+    """Create a session from a row of `state`, `update_time`, `of_app` and `of_user`."""
     app_name, user_id, session_id = key
     state = dict(row.state or {})
     state |= {State.APP_PREFIX + name: value for name, value in (row.of_app or {}).items()}
@@ -355,7 +358,7 @@ def _session(key: SessionKey, row: Any, events: list[Event]) -> Session:
 def events_by_id(
     connection: Connection, key: SessionKey, ids: Sequence[str]
 ) -> Mapping[str, Event]:
-    """Return those events of a session that are there."""
+    """Return those events of a session that exist, by id."""
     row = _events.c
     app_name, user_id, session_id = key
     query = select(row.id, row.invocation_id, sql_cast(row.event_data, Text)).where(
@@ -378,7 +381,7 @@ def _epoch(moment: datetime) -> float:
 
 
 def _marker(moment: datetime) -> str:
-    """The revision of a session, as ADK's own service makes it."""
+    """Return the revision of a session in the format of ADK's own service."""
     return moment.isoformat(timespec="microseconds")
 
 
@@ -402,13 +405,13 @@ def _prepare(connection: Connection) -> None:
 
 
 def _insert(connection: Connection, table: Table) -> postgresql.Insert | sqlite.Insert:
-    """`INSERT` with `ON CONFLICT`, which each dialect has for itself."""
+    """Return the dialect's own `INSERT`, which supports `ON CONFLICT`."""
     insert_of = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
     return insert_of(table)
 
 
 def _insert_event(dialect: str) -> Any:
-    """A statement that takes an event's JSON as text, as pydantic writes it."""
+    """Return a statement that takes an event's JSON as text, so that it is not encoded twice."""
     data: ColumnElement[Any] = bindparam("data", type_=Text)
     if dialect == "postgresql":
         data = sql_cast(data, postgresql.JSONB)
@@ -433,7 +436,7 @@ def _advance(
     at: datetime,
     delta: Mapping[str, Any],
 ) -> bool:
-    """Give a session its next revision and state; return whether it had the revision `seen`.
+    """Update a session's revision and state; return whether its revision was `seen` before.
 
     Raises:
         SessionNotFoundError: the session has been deleted.
@@ -457,7 +460,7 @@ def _advance(
 def _merge_shared(
     connection: Connection, key: SessionKey, delta: Mapping[str, Mapping[str, Any]]
 ) -> None:
-    """Merge the `app` and `user` part of a change into what is there, while nobody else does."""
+    """Merge the `app` and `user` parts of a change into their rows, under a row lock."""
     app_name, user_id, _ = key
     row = _user_states.c
     for table, mine, changes in (
@@ -476,8 +479,8 @@ def _is(key: SessionKey) -> ColumnElement[bool]:
     return and_(row.app_name == app_name, row.user_id == user_id, row.id == session_id)
 
 
-async def _to_its_end(write: Coroutine[Any, Any, T]) -> T:
-    """Let a write that has begun end before its caller is cancelled, so that it knows of it."""
+async def _run_to_completion(write: Coroutine[Any, Any, T]) -> T:
+    """Await a write, delaying a cancellation of the caller until the write has ended."""
     writing = asyncio.create_task(write)
     try:
         return await asyncio.shield(writing)

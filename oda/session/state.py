@@ -1,4 +1,4 @@
-"""The state of a session as a mapping whose changes commit as ADK events."""
+"""Session state as a mapping whose changes are stored as ADK events."""
 
 from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping
 from copy import deepcopy
@@ -8,27 +8,27 @@ from oda.errors import InvalidRequestError
 from oda.message.storable import storable
 
 INTERNAL_PREFIX = "_oda"
-"""Keys of our own; callers neither see nor write them."""
+"""Prefix of ODA's own keys, which callers can neither see nor write."""
 
 _READ_ONLY = (INTERNAL_PREFIX, "_adk", "temp:")
 _NOT_FOR_CLIENTS = (*_READ_ONLY, "user:", "app:")
 
 
 def is_visible(key: str) -> bool:
-    """Whether a caller may see the key."""
+    """Return whether callers may see a key."""
     return not key.startswith(_READ_ONLY)
 
 
 def visible(state: Mapping[str, Any]) -> dict[str, Any]:
-    """What a caller sees of a stored state: a key set to None is deleted."""
+    """Return the part of a stored state that callers may see; a None value means deleted."""
     return {key: value for key, value in state.items() if value is not None and is_visible(key)}
 
 
 def refuse_client_keys(state_delta: Mapping[str, Any]) -> None:
-    """Refuse what a client may not write: what it would share, and what is ADK's or ours.
+    """Reject keys that clients may not write: shared ones, ADK's and ODA's own.
 
     Raises:
-        InvalidRequestError: names the key.
+        InvalidRequestError: a key is reserved; the message names it.
     """
     for key in state_delta:
         if key.startswith(_NOT_FOR_CLIENTS):
@@ -39,7 +39,7 @@ def refuse_client_keys(state_delta: Mapping[str, Any]) -> None:
 
 
 def writable(values: Mapping[str, Any]) -> dict[str, Any]:
-    """The values as they are stored.
+    """Return values in the form in which they are stored.
 
     Raises:
         ValueError: a key is reserved, or a value cannot be stored.
@@ -52,7 +52,7 @@ def writable(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class Change:
-    """A change of the state. It shows at once; await it to have it stored at once as well.
+    """A change of the state, visible at once. Await it to store it now.
 
     Otherwise it is stored with the session's next turn.
     """
@@ -65,9 +65,9 @@ class Change:
 
 
 class SessionState(Mapping[str, Any]):
-    """Reads are of the state as of the last turn, with the changes made here.
+    """Mapping of the state after the last turn, with the pending changes made here.
 
-    ADK's prefixes hold: `user:` is shared by the user's sessions, `app:` by all users.
+    ADK's prefixes apply: `user:` keys are shared by the user's sessions, `app:` keys by all users.
     """
 
     def __init__(self, stored: Mapping[str, Any], commit: Callable[[], Awaitable[None]]) -> None:
@@ -75,7 +75,7 @@ class SessionState(Mapping[str, Any]):
         self._changes: dict[str, Any] = {}
         self._commit = commit
         self.revision = 0
-        """Grows with all that is stored from here."""
+        """Incremented whenever a change is stored through this object."""
 
     def __getitem__(self, key: str) -> Any:
         value = self._changes[key] if key in self._changes else self._stored.get(key)
@@ -101,11 +101,11 @@ class SessionState(Mapping[str, Any]):
         return self.update({key: value})
 
     def delete(self, key: str) -> Change:
-        """Remove a key; one that is not there is no error."""
+        """Remove a key, if present."""
         return self.update({key: None})
 
     def update(self, values: Mapping[str, Any]) -> Change:
-        """Set several keys to JSON values; None removes. What is no JSON is told as text.
+        """Set several keys; None removes a key. Values that are not JSON are stored as text.
 
         Raises:
             ValueError: a key is reserved, or a value cannot be stored.
@@ -114,25 +114,25 @@ class SessionState(Mapping[str, Any]):
         return Change(self._commit)
 
     def clear(self) -> Change:
-        """Remove the session's own keys; those of the user and the app stay."""
+        """Remove the session's own keys; `user:` and `app:` keys are kept."""
         return self.update({key: None for key in self if not key.startswith(("user:", "app:"))})
 
     def to_dict(self) -> dict[str, Any]:
-        """A deep copy."""
+        """Return a deep copy."""
         return deepcopy(self._visible())
 
     # --- for the session
 
     def pending(self) -> dict[str, Any]:
-        """The changes that are not stored yet."""
+        """Return the changes that are not stored yet."""
         return dict(self._changes)
 
     def reload(self, stored: Mapping[str, Any]) -> None:
-        """Take the state as it is stored now; changes that wait are kept."""
+        """Replace the stored state; pending changes are kept."""
         self._stored = dict(stored)
 
     def stored(self, delta: Mapping[str, Any]) -> None:
-        """Take note of what has been stored."""
+        """Record that a delta was stored."""
         self.revision += 1
         for key, value in delta.items():
             if key.startswith("temp:"):
@@ -142,7 +142,7 @@ class SessionState(Mapping[str, Any]):
                 del self._changes[key]
 
     def raw(self, key: str) -> Any:
-        """A stored value, internal keys included."""
+        """Return a stored value; internal keys are allowed."""
         return self._stored.get(key)
 
     def _visible(self) -> dict[str, Any]:

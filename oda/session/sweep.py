@@ -1,9 +1,8 @@
-"""Validating the orchestrated sessions of all users, as a message to each of them would.
+"""Sweep that validates the state of all orchestrated sessions, as their next message would.
 
-A session that nobody writes to keeps the state of its last turn: yesterday's scene, a question that
-is long forgotten. A sweep stores what the next message would find instead. It never comes between
-the events of a turn: it waits for nothing, takes its place in the session's lane, and what is
-stored meanwhile, here or by another node, makes it look again.
+An unused session keeps the state of its last turn, such as yesterday's scene or an expired
+question. The sweep stores the reset state instead. It never interleaves with the events of a turn:
+it holds the session's lane, skips busy sessions, and validates again after concurrent writes.
 """
 
 import asyncio
@@ -26,28 +25,30 @@ from oda.telemetry import get_logger
 log = get_logger(__name__)
 
 _AT_ONCE_S = 0.0
-_TELLING = {"user_id", "session_id", "active_scene", "scene_state", "pending_switch"}
-"""What tells more than when something was done."""
+_COMPARED = {"user_id", "session_id", "active_scene", "scene_state", "pending_switch"}
+"""Fields compared to detect a reset; the others only hold times."""
 
 
 @dataclass(frozen=True)
 class Swept:
-    """What has become of a session."""
+    """Result of sweeping a session."""
 
     user_id: str
     session_id: str
     outcome: Literal["valid", "reset", "busy", "failed"]
-    """`busy`: a turn runs or waits, which validates the state itself."""
+    """`busy`: a turn is running or waiting, and validates the state itself."""
     resets: tuple[Reset, ...] = ()
     reason: str = ""
-    """Why it has failed."""
+    """The error, if the outcome is `failed`."""
 
 
 class Sweep:
     """Validates sessions.
 
     Args:
-        unfinished: Whether a session has turns that have not ended, on whichever node.
+        sessions: The sessions to validate.
+        unfinished: Returns whether a session has unfinished turns on any node.
+        clock: Determines which state has expired.
     """
 
     def __init__(
@@ -61,20 +62,17 @@ class Sweep:
         self._clock = clock
 
     async def of_app(self, app: str, orchestrator: Orchestrator) -> AsyncGenerator[Swept, None]:
-        """Validate all sessions of an app, one after the other.
-
-        Yields: what has become of each that has been orchestrated.
-        """
+        """Validate all orchestrated sessions of an app in sequence, and yield the results."""
         service = self._sessions.agents.services.session
         for listed in (await service.list_sessions(app_name=app)).sessions:
             if STATE_KEY in listed.state:
                 with suppress(SessionNotFoundError):
-                    yield await self._one(listed, orchestrator)
-                await asyncio.sleep(0)  # others on the loop have their turn
+                    yield await self._validate(listed, orchestrator)
+                await asyncio.sleep(0)  # let other tasks run
 
-    async def _one(self, listed: Session, orchestrator: Orchestrator) -> Swept:
+    async def _validate(self, listed: Session, orchestrator: Orchestrator) -> Swept:
         user_id, session_id = listed.user_id, listed.id
-        if self._stale(listed.state, listed, orchestrator) is None:
+        if self._needed_reset(listed.state, listed, orchestrator) is None:
             return Swept(user_id, session_id, "valid")
         try:
             return await self._reset(listed, orchestrator)
@@ -95,9 +93,9 @@ class Sweep:
 
         def change(state: Mapping[str, Any]) -> Mapping[str, Any]:
             nonlocal stale
-            if session.turns != turns:  # a message has come meanwhile
+            if session.turns != turns:  # a message has arrived
                 raise SessionBusyError("A turn has begun.")
-            stale = self._stale(state, listed, orchestrator)
+            stale = self._needed_reset(state, listed, orchestrator)
             return {} if stale is None else {STATE_KEY: stale.state.model_dump(mode="json")}
 
         await session.revise(change, within_s=_AT_ONCE_S, bounded=False)
@@ -105,21 +103,21 @@ class Sweep:
             return Swept(listed.user_id, listed.id, "valid")
         return Swept(listed.user_id, listed.id, "reset", stale.resets)
 
-    def _stale(
+    def _needed_reset(
         self, state: Mapping[str, Any], listed: Session, orchestrator: Orchestrator
     ) -> Restored | None:
-        """What is to be stored instead of what is; None when that would tell the same."""
+        """Return the state to store, or None if the stored one needs no reset."""
         leader, stored = orchestrator.leader, state.get(STATE_KEY)
         now = utc(self._clock).astimezone(user_time_zone(state, leader.rules))
         restored = leader.restore(stored, listed.user_id, listed.id, now)
-        told = restored.state.model_dump(mode="json", include=_TELLING)
+        told = restored.state.model_dump(mode="json", include=_COMPARED)
         known = stored if isinstance(stored, dict) else {}
-        is_same = told == {name: known.get(name) for name in _TELLING}
+        is_same = told == {name: known.get(name) for name in _COMPARED}
         return restored if restored.resets and not is_same else None
 
 
 def orchestrators(definitions: Definitions) -> dict[str, Orchestrator]:
-    """The apps that are orchestrated, by name; those that cannot be loaded are left out."""
+    """Return the orchestrated apps by name, without those that cannot be loaded."""
     loaded = [definitions.try_get(name) for name in definitions.names()]
     sound = [one for one in loaded if isinstance(one, Definition)]
     roots = {definition.name: definition.app.root_agent for definition in sound}

@@ -1,8 +1,8 @@
-"""Storage quotas of users: everything that is kept is counted, and refused if there is no room.
+"""Storage quotas of users: all stored data is counted, and refused if it exceeds the quota.
 
-Each user has one row of totals, which a conditional update draws from: a request costs the same
-however much is kept, and no two requests on any nodes can take the same room. Further rows hold the
-share of each session and of each of its artifacts; deleting them returns their bytes.
+Each user has one row of totals, which a conditional update draws from: the cost of a request does
+not grow with the stored data, and concurrent requests on any nodes cannot exceed the quota. Further
+rows hold the share of each session and each of its artifacts; deleting them returns their bytes.
 """
 
 import json
