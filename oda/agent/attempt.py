@@ -19,8 +19,8 @@ from oda.agent.adk_roots import takes_invocation_id
 from oda.agent.agent_tree import speaks_for
 from oda.agent.failure import ModelReportedError
 from oda.agent.history import History, StoredTurn, keeps_one_summary
+from oda.agent.running_turn import RunningTurn
 from oda.agent.threads import sync_tools_in_threads
-from oda.agent.turn_scope import TurnScope
 from oda.errors import NoContentError, TurnNotFoundError
 from oda.tools.idempotency import CallKey, original_call_id
 from oda.tools.limits import ToolLimits
@@ -43,35 +43,29 @@ class RunAttempt(Protocol):
 
 
 @dataclass(frozen=True)
-class Work:
-    """What all attempts at a turn share."""
+class BoundRunner:
+    """An ADK Runner for one session."""
 
-    run: RunAttempt
     runner: AdkRunner
+    run: RunAttempt
     history: History
-    run_config: RunConfig
-    scope: TurnScope
     tool_limits: ToolLimits
-    message: Content | None
-    """None when the turn's message is known to be stored."""
-    state_delta: dict[str, Any] | None
-    cancelled: Callable[[], bool]
-    """Whether somebody has cancelled the turn."""
 
 
 class Attempt:
-    """One try. It is read once, through `events`."""
+    """One attempt at a turn. It is read once, through `events`."""
 
-    def __init__(self, work: Work, *, resuming: bool) -> None:
-        self._work = work
+    def __init__(self, bound: BoundRunner, turn: RunningTurn, *, resuming: bool) -> None:
+        self._bound = bound
+        self._turn = turn
         self._resuming = resuming
         self._last: Event | None = None
         self._reported: Event | None = None
         self._recorder = CallRecorder(
-            work.history.key, work.scope.ledger, work.tool_limits, interrupted=work.cancelled
+            bound.history.key, turn.ledger, bound.tool_limits, interrupted=lambda: turn.cancelled
         )
         self.partial_text = False
-        """Whether text has been shown that no complete event has followed yet."""
+        """Whether the client has partial text that no complete event has followed yet."""
 
     async def events(self, cut_off: Callable[[Exception], None]) -> AsyncGenerator[Event, None]:
         """Yield what a client may see; a failure's own error event is not that.
@@ -82,142 +76,139 @@ class Attempt:
             Exception: why the attempt failed, also when that was reported rather than raised.
         """
         self._recorder.cut_off = cut_off
-        turn = await self._stored_turn() if self._resuming else None
-        if turn is None and self._work.message is None:
+        stored = await self._stored_turn() if self._resuming else None
+        if stored is None and self._turn.request.message is None:
             raise TurnNotFoundError(
-                f"The session holds nothing of the turn {self._work.scope.invocation_id!r}.",
+                f"The session holds nothing of the turn {self._turn.turn_id!r}.",
                 remedy="send its message again, under the same id",
             )
-        if turn is not None:
-            self._work.scope.usage.recall(turn.events)
-        recorded = await self._recorded(turn)
-        ended = self._recorded_end(turn, recorded)
-        if ended and speaks_for(self._work.runner.agent, ended[-1].author):
+        if stored is not None:
+            self._turn.usage.recall(stored.events)
+        recorded = await self._recorded(stored)
+        ended = self._recorded_end(stored, recorded)
+        if ended and speaks_for(self._bound.runner.agent, ended[-1].author):
             for event in ended:  # ADK would ask the model again
                 yield event
             return
-        for event in await self._close_open_calls(turn, recorded):
+        for event in await self._close_open_calls(stored, recorded):
             yield event
         with (
-            sync_tools_in_threads(self._work.tool_limits.threads),
+            sync_tools_in_threads(self._bound.tool_limits.threads),
             recording(self._recorder),
             self._true_failure(),
         ):
-            config = self._config(turn)
-            async with aclosing(self._start(turn, config)) as run:
+            async with aclosing(self._start(stored)) as run:
                 async for event in run:
                     if self._note(event):
                         yield event
         if self._reported is not None:
             raise ModelReportedError(self._reported.error_code or "", self._reported.error_message)
         if self._resuming and self._last is None:  # there was nothing left to do
-            if not ended and isinstance(self._work.runner.agent, BaseAgent):
+            if not ended and isinstance(self._bound.runner.agent, BaseAgent):
                 raise NoContentError("The run ended without an answer.")
             for event in ended:
                 yield event
 
     @contextmanager
     def _true_failure(self) -> Iterator[None]:
-        """Raise what our plugin has raised instead of what ADK has made of it."""
-        self._work.scope.failure = None
+        """Raise the exception of our plugin in place of the one that ADK made of it."""
+        self._turn.raised = None
         try:
             yield
         except Exception:
-            failure = self._recorder.failure or self._work.scope.failure
+            failure = self._recorder.failure or self._turn.raised
             if failure is None:
                 raise
             raise failure from None
 
     async def _stored_turn(self) -> StoredTurn | None:
-        invocation_id = self._work.scope.invocation_id
-        return None if invocation_id is None else await self._work.history.of_turn(invocation_id)
+        turn_id = self._turn.turn_id
+        return None if turn_id is None else await self._bound.history.of_turn(turn_id)
 
     def _recorded_end(
-        self, turn: StoredTurn | None, recorded: resume.Recorded | None
+        self, stored: StoredTurn | None, recorded: resume.Recorded | None
     ) -> Sequence[Event]:
-        if turn is None or self._to_send(turn) is not None:
+        if stored is None or self._to_send(stored) is not None:
             return ()
-        if resume.calls_never_begun(turn.events, recorded):
+        if resume.calls_never_begun(stored.events, recorded):
             return ()
-        return resume.recorded_end(turn.events)
+        return resume.recorded_end(stored.events)
 
-    def _to_send(self, turn: StoredTurn | None) -> Content | None:
-        """The message, unless it is stored already."""
-        message = self._work.message
-        if turn is None or message is None:
+    def _to_send(self, stored: StoredTurn | None) -> Content | None:
+        """Return the message, unless it is stored already."""
+        message = self._turn.request.message
+        if stored is None or message is None:
             return message
-        return None if resume.is_stored(turn.events, message) else message
+        return None if resume.is_stored(stored.events, message) else message
 
     async def _close_open_calls(
-        self, turn: StoredTurn | None, recorded: resume.Recorded | None
+        self, stored: StoredTurn | None, recorded: resume.Recorded | None
     ) -> Sequence[Event]:
-        """Seal what the turn has left open and see what of it is to be made again or skipped.
+        """Seal the open calls of the turn, and decide which to repeat and which runs to skip.
 
         Returns the seals, which the client has not seen.
         """
-        scope, root = self._work.scope, self._work.runner.agent
-        scope.call_ids = set()
-        if turn is None:
+        turn, root = self._turn, self._bound.runner.agent
+        turn.call_ids = set()
+        if stored is None:
             return ()
-        scope.call_ids = {
-            call.id or "" for event in turn.events for call in event.get_function_calls()
+        turn.call_ids = {
+            call.id or "" for event in stored.events for call in event.get_function_calls()
         }
-        closing = resume.close_to_resume(turn.events, recorded)
-        scope.repeats = closing.repeats
-        scope.finished = replay.finished_runs(
-            turn.events, root, from_checkpoints=not takes_invocation_id(root)
+        closing = resume.close_to_resume(stored.events, recorded)
+        turn.repeats = closing.repeats
+        turn.finished = replay.finished_runs(
+            stored.events, root, from_checkpoints=not takes_invocation_id(root)
         )
-        marks = replay.interrupted_nodes(turn.events, root)
-        await self._work.history.append(turn.session, [*closing.seals, *marks])
+        marks = replay.interrupted_nodes(stored.events, root)
+        await self._bound.history.append(stored.session, [*closing.seals, *marks])
         for call in closing.unknown:
             self._lose(call)
         return closing.seals
 
-    async def _recorded(self, turn: StoredTurn | None) -> resume.Recorded | None:
-        """What the ledger has of the turn, if there is anything to ask."""
-        ledger = self._work.scope.ledger
-        if ledger is None or turn is None or not resume.unanswered_calls(turn.events):
+    async def _recorded(self, stored: StoredTurn | None) -> resume.Recorded | None:
+        """Return the ledger's record of the turn, if any call is unanswered."""
+        ledger = self._turn.ledger
+        if ledger is None or stored is None or not resume.unanswered_calls(stored.events):
             return None
-        return await ledger.of_turn(turn.events[0].invocation_id)
+        return await ledger.of_turn(stored.events[0].invocation_id)
 
     def _lose(self, call: resume.OpenCall) -> None:
-        """Tell the operator of a call whose outcome is unknown."""
+        """Report a call whose outcome is unknown to the operator."""
         key = CallKey(call.event.invocation_id, original_call_id(call.call.id or ""))
-        if self._work.scope.ledger is not None:
-            self._work.scope.ledger.lose(key)
-        warn_of_unknown_outcome(call.call.name or "", key, self._work.history.key)
+        if self._turn.ledger is not None:
+            self._turn.ledger.lose(key)
+        warn_of_unknown_outcome(call.call.name or "", key, self._bound.history.key)
 
-    def _start(self, turn: StoredTurn | None, config: RunConfig) -> AsyncGenerator[Event, None]:
+    def _start(self, stored: StoredTurn | None) -> AsyncGenerator[Event, None]:
         """Run ADK on the turn."""
-        work, root = self._work, self._work.runner.agent
-        message = self._to_send(turn)
-        _, user_id, session_id = work.history.key
-        return work.run(
+        message = self._to_send(stored)
+        _, user_id, session_id = self._bound.history.key
+        has_id = stored is not None or takes_invocation_id(self._bound.runner.agent)
+        return self._bound.run(
             user_id=user_id,
             session_id=session_id,
-            invocation_id=work.scope.invocation_id
-            if turn is not None or takes_invocation_id(root)
-            else None,
+            invocation_id=self._turn.turn_id if has_id else None,
             new_message=message,
-            state_delta=work.state_delta if message is not None else None,
-            run_config=config,
+            state_delta=self._turn.request.state_delta if message is not None else None,
+            run_config=self._config(stored),
         )
 
-    def _config(self, turn: StoredTurn | None) -> RunConfig:
-        """The caller's configuration with a window in which the turn is whole."""
-        work, config = self._work, self._work.run_config
+    def _config(self, stored: StoredTurn | None) -> RunConfig:
+        """Return the caller's configuration, with a window that holds all of the turn."""
+        history, config = self._bound.history, self._turn.request.run_config
         update: dict[str, Any] = {}
-        window = turn.window if turn is not None else work.history.recent_events
+        window = stored.window if stored is not None else history.recent_events
         if config.get_session_config is None and window:
             update["get_session_config"] = GetSessionConfig(num_recent_events=window)
-            if keeps_one_summary(work.runner):
-                work.scope.complete = partial(work.history.complete, window=window)
+            if keeps_one_summary(self._bound.runner):
+                self._turn.complete = partial(history.complete, window=window)
         if config.telemetry is None:
             update["telemetry"] = _telemetry()
         return config.model_copy(update=update)
 
     def _note(self, event: Event) -> bool:
-        """Take an event into account; whether it may be passed on."""
+        """Take an event into account; return whether the client may see it."""
         if resume.is_error(event):
             self._reported = event
             return False
@@ -233,5 +224,5 @@ class Attempt:
 
 @cache
 def _telemetry() -> TelemetryConfig:
-    """What the environment says; without it, ADK reads the environment for every streamed chunk."""
+    """Return the environment's configuration, which ADK would read again for every chunk."""
     return TelemetryConfig()

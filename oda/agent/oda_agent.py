@@ -12,7 +12,8 @@ from google.adk.runners import Runner as AdkRunner
 from oda.agent.history import piles_up_summaries
 from oda.agent.limits import TurnLimits
 from oda.agent.retry import RetryPolicy
-from oda.agent.runner import attempt_of
+from oda.agent.runner import bound_runner
+from oda.agent.running_turn import RunningTurn, TurnRequest
 from oda.agent.sync import iterate
 from oda.agent.turn_loop import TurnLoop
 from oda.clock import Clock, SystemClock
@@ -84,7 +85,6 @@ class OdaAgent:
         clock: Clock | None = None,
         on_cleanup: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
-        self._status: Status = "initializing"
         self.runner = runner
         self.app_name = app_name
         self.user_id = user_id
@@ -92,23 +92,26 @@ class OdaAgent:
         self.policy = policy or RetryPolicy(max_retries=max_retries)
         self.limits = limits or TurnLimits()
         self.recent_events = None if piles_up_summaries(runner) else recent_events
-        self._tool_limits = tool_limits or ToolLimits()
-        self._ledger = ledger
-        self._clock = clock or SystemClock()
+        self._loop = TurnLoop(
+            bound_runner(runner, user_id, session_id, self.recent_events, tool_limits),
+            self.policy,
+            self.limits,
+            clock or SystemClock(),
+            ledger,
+        )
         self._on_cleanup = on_cleanup
-        self._turn: TurnLoop | None = None
-        self._ended: asyncio.Event | None = None
+        self._turn: RunningTurn | None = None
+        self._last_turn: RunningTurn | None = None
         self._home = running_loop()
-        self._status = "ready"
+        self._life: Literal["open", "closing", "closed"] = "open"
 
     # --- turns
 
-    async def run_async(
+    def run_async(
         self,
         new_message: Message,
         *,
         invocation_id: str | None = None,
-        begun: bool = True,
         state_delta: dict[str, Any] | None = None,
         run_config: RunConfig | None = None,
         limits: TurnLimits | None = None,
@@ -117,9 +120,8 @@ class OdaAgent:
 
         Args:
             new_message: A text or an ADK content.
-            invocation_id: The turn's name in the session, by default a new one.
-            begun: Whether a turn of that name may have been begun before; then it goes on, and the
-                message is stored once in either case.
+            invocation_id: The turn's name in the session, by default a new one. A turn that was
+                begun under this name goes on, and its message is stored once.
             state_delta: State changes that are stored with the message.
             run_config: ADK's own; for partial texts set its `streaming_mode`.
             limits: Instead of the agent's.
@@ -129,20 +131,17 @@ class OdaAgent:
             SessionBusyError: a turn is running.
             AgentStateError: the agent is closed.
         """
-        message = to_content(new_message)
-        turn = self._begin(run_config, limits)
-        async with aclosing(
-            self._run(
-                turn,
-                turn.begin(
-                    message, invocation_id=invocation_id, begun=begun, state_delta=state_delta
-                ),
+        return self.run_turn(
+            TurnRequest(
+                to_content(new_message),
+                turn_id=invocation_id,
+                state_delta=state_delta,
+                run_config=run_config or RunConfig(),
+                limits=limits,
             )
-        ) as events:
-            async for event in events:
-                yield event
+        )
 
-    async def resume(
+    def resume(
         self,
         invocation_id: str,
         *,
@@ -153,10 +152,24 @@ class OdaAgent:
 
         Raises: as `run_async`.
         """
-        turn = self._begin(run_config, limits)
-        async with aclosing(self._run(turn, turn.go_on(invocation_id))) as events:
-            async for event in events:
-                yield event
+        return self.run_turn(
+            TurnRequest(turn_id=invocation_id, run_config=run_config or RunConfig(), limits=limits)
+        )
+
+    async def run_turn(self, request: TurnRequest) -> AsyncGenerator[Event, None]:
+        """Run one turn and yield its ADK events.
+
+        Raises: as `run_async`.
+        """
+        self._refuse_unless_idle()
+        turn = self._turn = self._last_turn = self._loop.start(request)
+        try:
+            async with aclosing(self._loop.events(turn)) as events:
+                async for event in events:
+                    yield event
+        finally:
+            self._turn = None
+            turn.ended.set()
 
     def run(self, new_message: Message) -> Iterator[Event]:
         """`run_async` for callers without an event loop.
@@ -175,7 +188,7 @@ class OdaAgent:
         if self._turn is None:
             return CancelReceipt(False, None)
         self._turn.cancel()
-        return CancelReceipt(True, self._ended)
+        return CancelReceipt(True, self._turn.ended)
 
     # --- life
 
@@ -185,11 +198,13 @@ class OdaAgent:
 
     @property
     def status(self) -> Status:
-        return self._status
+        if self._life != "open":
+            return self._life
+        return "ready" if self._turn is None else self._turn.phase
 
     def is_ready(self) -> bool:
         """Whether a new message would be taken now."""
-        return self._status == "ready"
+        return self.status == "ready"
 
     def get_agent_info(self) -> dict[str, Any]:
         """What the agent is and does, as plain data."""
@@ -199,10 +214,10 @@ class OdaAgent:
             "user_id": self.user_id,
             "session_id": self.session_id,
             "agent_name": self.agent_name,
-            "status": self._status,
+            "status": self.status,
             "max_retries": self.policy.max_retries,
             "retry_count": turn.retries if turn else 0,
-            "invocation_id": turn.invocation_id if turn else None,
+            "invocation_id": turn.turn_id if turn else None,
             "last_error": turn.failure.message if turn and turn.failure else None,
         }
 
@@ -215,72 +230,27 @@ class OdaAgent:
         """
         self._refuse_unless_idle()
         self._last_turn = None
-        self._status = "ready"
 
     async def cleanup(self) -> None:
         """Cancel the running turn, wait for its end, and close for good. Idempotent."""
-        if self._status in ("closing", "closed"):
+        if self._life != "open":
             return
         receipt = self.cancel()
-        self._status = "closing"
+        self._life = "closing"
         await receipt
         if self._on_cleanup is not None:
             await self._on_cleanup()
-        self._status = "closed"
-
-    # --- inside
-
-    _last_turn: TurnLoop | None = None
+        self._life = "closed"
 
     @property
-    def last_turn(self) -> TurnLoop | None:
-        """The running turn, or the one before: its usage, retries and failure."""
+    def last_turn(self) -> RunningTurn | None:
+        """The running turn, or the one before."""
         return self._last_turn
 
-    def _begin(self, run_config: RunConfig | None, limits: TurnLimits | None) -> TurnLoop:
-        self._refuse_unless_idle()
-        turn = TurnLoop(
-            run_attempt=attempt_of(self.runner),
-            runner=self.runner,
-            user_id=self.user_id,
-            session_id=self.session_id,
-            policy=self.policy,
-            limits=limits or self.limits,
-            clock=self._clock,
-            recent_events=self.recent_events,
-            run_config=run_config or RunConfig(),
-            on_phase=self._set_status,
-            tool_limits=self._tool_limits,
-            ledger=self._ledger,
-        )
-        self._turn = self._last_turn = turn
-        self._ended = asyncio.Event()
-        self._status = "running"
-        return turn
-
-    async def _run(
-        self, turn: TurnLoop, events: AsyncGenerator[Event, None]
-    ) -> AsyncGenerator[Event, None]:
-        try:
-            async with aclosing(events):
-                async for event in events:
-                    if event.actions.escalate and event.error_code and turn.failure:
-                        self._set_status("failed")
-                    yield event
-        finally:
-            self._turn = None
-            self._set_status("ready")
-            if self._ended is not None:
-                self._ended.set()
-
-    def _set_status(self, status: Status) -> None:
-        if self._status not in ("closing", "closed"):
-            self._status = status
-
     def _refuse_unless_idle(self) -> None:
-        if self._status in ("closing", "closed"):
+        if self._life != "open":
             raise AgentStateError(
-                f"The agent of session {self.session_id!r} is {self._status}.",
+                f"The agent of session {self.session_id!r} is {self._life}.",
                 remedy="get a new one from the OdaAgentManager",
             )
         if self._turn is not None:

@@ -10,12 +10,15 @@ from google.adk.events import Event
 from google.adk.runners import Runner as AdkRunner
 from google.genai.types import Content
 
-from oda.agent.attempt import RunAttempt
+from oda.agent.attempt import BoundRunner
+from oda.agent.history import History
 from oda.agent.limits import TurnLimits
 from oda.agent.retry import RetryPolicy
+from oda.agent.running_turn import RunningTurn, TurnRequest
 from oda.agent.turn_loop import TurnLoop
 from oda.clock import Clock, SystemClock
 from oda.tools.ledger import ToolLedger
+from oda.tools.limits import ToolLimits
 
 
 class Runner(AdkRunner):
@@ -43,25 +46,22 @@ class Runner(AdkRunner):
         yield_user_message: bool = False,
         abort_signal: asyncio.Event | None = None,
     ) -> AsyncGenerator[Event, None]:
-        turn = TurnLoop(
-            run_attempt=attempt_of(self),
-            runner=self,
-            user_id=user_id,
-            session_id=session_id,
-            policy=self.retry_policy,
-            limits=self.limits,
-            clock=self.clock,
-            recent_events=self.recent_events,
-            run_config=run_config or RunConfig(),
-            on_phase=lambda _: None,
-            ledger=self.ledger,
-        )
         if new_message is None and invocation_id is None:
             raise ValueError("Running an agent requires a new_message or an invocation_id.")
-        stream = (
-            turn.go_on(invocation_id or "")
-            if new_message is None
-            else turn.begin(new_message, invocation_id=invocation_id, state_delta=state_delta)
+        loop = TurnLoop(
+            bound_runner(self, user_id, session_id, self.recent_events),
+            self.retry_policy,
+            self.limits,
+            self.clock,
+            self.ledger,
+        )
+        turn = loop.start(
+            TurnRequest(
+                message=new_message,
+                turn_id=invocation_id,
+                state_delta=state_delta,
+                run_config=run_config or RunConfig(),
+            )
         )
         watcher = (
             asyncio.create_task(_cancel_on(abort_signal, turn))
@@ -69,7 +69,7 @@ class Runner(AdkRunner):
             else None
         )
         try:
-            async with aclosing(stream) as events:
+            async with aclosing(loop.events(turn)) as events:
                 async for event in events:
                     yield event
         finally:
@@ -78,13 +78,20 @@ class Runner(AdkRunner):
                 await asyncio.wait({watcher})
 
 
-def attempt_of(runner: AdkRunner) -> RunAttempt:
-    """One plain ADK run of `runner`, without the retry of our own subclass."""
-    if isinstance(runner, Runner):
-        return super(Runner, runner).run_async
-    return runner.run_async
+def bound_runner(
+    runner: AdkRunner,
+    user_id: str,
+    session_id: str,
+    recent_events: int | None,
+    tool_limits: ToolLimits | None = None,
+) -> BoundRunner:
+    """Bind a Runner to a session; each run is a plain one, without the retry of our subclass."""
+    run = super(Runner, runner).run_async if isinstance(runner, Runner) else runner.run_async
+    key = (runner.app_name, user_id, session_id)
+    history = History(runner.session_service, key, recent_events)
+    return BoundRunner(runner, run, history, tool_limits or ToolLimits())
 
 
-async def _cancel_on(signal: asyncio.Event, turn: TurnLoop) -> None:
+async def _cancel_on(signal: asyncio.Event, turn: RunningTurn) -> None:
     await signal.wait()
     turn.cancel()

@@ -1,241 +1,173 @@
-"""One turn of an agent: attempts, waits and resumes, until an answer or one final notice."""
+"""The attempts of a turn, with waits in between, until an answer or one final notice."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
-from contextlib import aclosing
-from dataclasses import dataclass, field
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import aclosing, contextmanager
 from functools import partial
-from typing import Any, Literal
+from typing import Any
 
-from google.adk.agents.invocation_context import new_invocation_context_id
-from google.adk.agents.run_config import RunConfig
 from google.adk.events import Event
-from google.adk.runners import Runner as AdkRunner
-from google.genai.types import Content
 
 from oda.agent import notices, resume
 from oda.agent.adk_roots import prepare_runner
-from oda.agent.attempt import Attempt, RunAttempt, Work
+from oda.agent.attempt import Attempt, BoundRunner
 from oda.agent.failure import Failure, classify
-from oda.agent.history import History
-from oda.agent.limits import TurnLimits, Usage
-from oda.agent.pump import Pump
+from oda.agent.limits import TurnLimits
 from oda.agent.retry import GiveUp, RetryPolicy
-from oda.agent.turn_scope import TurnScope
+from oda.agent.running_turn import RunningTurn, TurnRequest
 from oda.clock import Clock
 from oda.errors import LimitExceededError
-from oda.message.content import answers_a_call
 from oda.telemetry import get_logger
 from oda.tools.ledger import ToolLedger
-from oda.tools.limits import ToolLimits
 
 log = get_logger(__name__)
 
-Phase = Literal["running", "retrying"]
 
-
-@dataclass
 class TurnLoop:
-    """Runs one turn of one session. Make one per turn; it may be watched and cancelled."""
+    """Runs the turns of one session.
 
-    run_attempt: RunAttempt
-    runner: AdkRunner
-    user_id: str
-    session_id: str
-    policy: RetryPolicy
-    limits: TurnLimits
-    clock: Clock
-    recent_events: int | None
-    run_config: RunConfig
-    on_phase: Callable[[Phase], None]
-    tool_limits: ToolLimits = field(default_factory=ToolLimits)
-    ledger: ToolLedger | None = None
+    Args:
+        bound: The Runner; two plugins of ours are added to it.
+        policy: When to retry and how long to wait.
+        limits: Limits of a turn whose request has none.
+        clock: Time and sleep.
+        ledger: Record of the tool calls.
+    """
 
-    retries: int = 0
-    failure: Failure | None = None
-    """Why the last attempt failed; None when it did not."""
-    cancelled: bool = False
-    scope: TurnScope = field(init=False)
-    _pump: Pump = field(default_factory=Pump, init=False)
-    _history: History = field(init=False)
-    _started: float = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.scope = TurnScope(limits=self.limits, ledger=self.ledger)
-        self._history = History(
-            self.runner.session_service,
-            (self.runner.app_name, self.user_id, self.session_id),
-            self.recent_events,
-        )
-        self._started = self.clock.now()
-
-    @property
-    def usage(self) -> Usage:
-        return self.scope.usage
-
-    @property
-    def invocation_id(self) -> str | None:
-        return self.scope.invocation_id
-
-    def cancel(self) -> None:
-        """End the turn as soon as possible, whatever it is doing."""
-        self.cancelled = True
-        self._pump.stop()
-
-    async def begin(
+    def __init__(
         self,
-        message: Content,
-        *,
-        invocation_id: str | None = None,
-        begun: bool = True,
-        state_delta: dict[str, Any] | None = None,
-    ) -> AsyncGenerator[Event, None]:
-        """Run a new turn for `message`, or go on with one that may have stored it already.
+        bound: BoundRunner,
+        policy: RetryPolicy,
+        limits: TurnLimits,
+        clock: Clock,
+        ledger: ToolLedger | None = None,
+    ) -> None:
+        self._bound = bound
+        self._policy = policy
+        self._limits = limits
+        self._clock = clock
+        self._ledger = ledger
 
-        `begun` says whether a turn of this id may have; it means nothing without an id.
+    def start(self, request: TurnRequest) -> RunningTurn:
+        """Return the turn that `events` runs."""
+        limits = request.limits or self._limits
+        return RunningTurn(request, limits, self._ledger, started_at=self._clock.now())
+
+    async def events(self, turn: RunningTurn) -> AsyncGenerator[Event, None]:
+        """Run a turn to its end, and yield what a client may see of it.
+
+        If a turn that is continued has ended in the session already, its last events are yielded
+        again and nothing is run.
         """
-        resuming = begun and invocation_id is not None
-        if answers_a_call(message):
-            invocation_id = invocation_id if resuming else None
-        else:
-            invocation_id = invocation_id or new_invocation_context_id()
-        self.scope.invocation_id = invocation_id
-        async with aclosing(self._turn(message, state_delta, resuming=resuming)) as events:
-            async for event in events:
-                yield event
-
-    async def go_on(self, invocation_id: str) -> AsyncGenerator[Event, None]:
-        """Go on with a turn that was interrupted, from what the session holds of it.
-
-        If it has ended there already, its last events are yielded again and nothing is run.
-        """
-        self.scope.invocation_id = invocation_id
-        async with aclosing(self._turn(None, None, resuming=True)) as events:
-            async for event in events:
-                yield event
-
-    async def _turn(
-        self, message: Content | None, state_delta: dict[str, Any] | None, *, resuming: bool
-    ) -> AsyncGenerator[Event, None]:
-        plugin = prepare_runner(self.runner)
-        work = Work(
-            run=self.run_attempt,
-            runner=self.runner,
-            history=self._history,
-            run_config=self.run_config,
-            scope=self.scope,
-            tool_limits=self.tool_limits,
-            message=message,
-            state_delta=state_delta,
-            cancelled=lambda: self.cancelled,
-        )
-        with plugin.watch(self._history.key, self.scope):
-            while not self.cancelled:
-                attempt = Attempt(work, resuming=resuming)
-                async with aclosing(self._watched(attempt)) as events:
-                    async for event in events:
-                        yield event
-                if self.failure is None or self.cancelled:
+        plugin = prepare_runner(self._bound.runner)
+        resuming = turn.request.resumes
+        with plugin.watch(self._bound.history.key, turn):
+            while not turn.cancelled:
+                attempt = Attempt(self._bound, turn, resuming=resuming)
+                limit = _time_limit(turn.limits.timeout_s, self._elapsed_s(turn))
+                pumped = turn.pump.events(partial(attempt.events, limit.cut_off), within=limit)
+                with self._failure_noted(turn):
+                    async with aclosing(pumped) as events:
+                        async for event in events:
+                            if event.error_code == "INVOCATION_ABORTED":
+                                turn.cancelled = True
+                            else:
+                                yield event
+                if turn.failure is None or turn.cancelled:
                     break
-                notice, delay_s = self._decide(self.failure, attempt)
+                notice, delay_s = self._decide(turn, turn.failure, attempt)
                 if delay_s is None:
-                    await self._close_open_calls("failed")
+                    await self._close_open_calls(turn, "failed")
+                    turn.phase = "failed"
                     yield notice
                     return
-                self.on_phase("retrying")
+                turn.phase = "retrying"
                 yield notice
-                await self._wait(delay_s)
+                await self._wait(turn, delay_s)
                 resuming = True
-            if self.cancelled:
-                await self._close_open_calls("cancelled")
+            if turn.cancelled:
+                await self._close_open_calls(turn, "cancelled")
                 yield notices.cancelled(
-                    invocation_id=self.invocation_id or "", timestamp=self.clock.now()
+                    invocation_id=turn.turn_id or "", timestamp=self._clock.now()
                 )
 
-    async def _watched(self, attempt: Attempt) -> AsyncGenerator[Event, None]:
-        """The events of one attempt; why it failed goes into `failure`."""
-        self.failure = None
-        limit = _time_limit(self.limits.timeout_s, self._elapsed_s())
+    @contextmanager
+    def _failure_noted(self, turn: RunningTurn) -> Iterator[None]:
+        """Keep the exception of an attempt as the turn's failure."""
+        turn.failure = None
         try:
-            async with aclosing(
-                self._pump.events(partial(attempt.events, limit.cut_off), within=limit)
-            ) as events:
-                async for event in events:
-                    if event.error_code == "INVOCATION_ABORTED":
-                        self.cancelled = True
-                    else:
-                        yield event
+            yield
         except Exception as error:
-            self.failure = classify(error, now=self.clock.now())
+            turn.failure = classify(error, now=self._clock.now())
             log.warning(
                 "attempt_failed",
-                code=self.failure.code,
-                retryable=self.failure.retryable,
-                invocation_id=self.invocation_id,
-                reason=self.failure.message,
-                exc_info=error if self.failure.code == "programming_error" else None,
+                code=turn.failure.code,
+                retryable=turn.failure.retryable,
+                invocation_id=turn.turn_id,
+                reason=turn.failure.message,
+                exc_info=error if turn.failure.code == "programming_error" else None,
             )
 
-    def _decide(self, failure: Failure, attempt: Attempt) -> tuple[Event, float | None]:
-        """What to tell the client, and how long to wait; None when the turn is over."""
-        decision = self.policy.decide(
+    def _decide(
+        self, turn: RunningTurn, failure: Failure, attempt: Attempt
+    ) -> tuple[Event, float | None]:
+        """Return the notice for the client, and seconds to wait; None when the turn is over."""
+        decision = self._policy.decide(
             failure,
-            retries=self.retries,
-            elapsed_s=self._elapsed_s(),
-            time_limit_s=self.limits.timeout_s,
+            retries=turn.retries,
+            elapsed_s=self._elapsed_s(turn),
+            time_limit_s=turn.limits.timeout_s,
         )
-        invocation_id, now = self.invocation_id or "", self.clock.now()
+        turn_id, now = turn.turn_id or "", self._clock.now()
         if isinstance(decision, GiveUp):
             notice = notices.gave_up(
                 failure,
-                invocation_id=invocation_id,
-                retries=self.retries,
+                invocation_id=turn_id,
+                retries=turn.retries,
                 retries_exhausted=decision.retries_exhausted,
                 discard_partial=attempt.partial_text,
                 timestamp=now,
             )
             return notice, None
-        self.retries += 1
+        turn.retries += 1
         notice = notices.retry_attempt(
             failure,
-            invocation_id=invocation_id,
-            retry=self.retries,
-            max_retries=self.policy.max_retries,
+            invocation_id=turn_id,
+            retry=turn.retries,
+            max_retries=self._policy.max_retries,
             delay_s=decision.delay_s,
             discard_partial=attempt.partial_text,
             timestamp=now,
         )
         return notice, decision.delay_s
 
-    async def _wait(self, delay_s: float) -> None:
-        async def sleep() -> None:
-            await self.clock.sleep(delay_s)
+    async def _wait(self, turn: RunningTurn, delay_s: float) -> None:
+        if not turn.cancelled:
+            await turn.pump.run(partial(self._clock.sleep, delay_s))
+            turn.phase = "running"
 
-        if not self.cancelled:
-            await self._pump.run(sleep)
-            self.on_phase("running")
-
-    async def _close_open_calls(self, reason: resume.SealReason) -> None:
-        """Seal what the turn leaves open; if that fails, the session's next message does it."""
-        if self.invocation_id is None:
+    async def _close_open_calls(self, turn: RunningTurn, reason: resume.SealReason) -> None:
+        """Seal the open calls of the turn; if that fails, the session's next message does it."""
+        if turn.turn_id is None:
             return
         try:
-            turn = await self._history.of_turn(self.invocation_id)
-            if turn is not None:
-                recorded = await self.ledger.of_turn(self.invocation_id) if self.ledger else None
-                seals = resume.close_for_good(turn.events, reason, recorded)
-                await self._history.append(turn.session, seals)
-                if self.ledger is not None:
-                    await self.ledger.close_turn(self.invocation_id)
+            stored = await self._bound.history.of_turn(turn.turn_id)
+            if stored is not None:
+                ledger = turn.ledger
+                recorded = await ledger.of_turn(turn.turn_id) if ledger else None
+                seals = resume.close_for_good(stored.events, reason, recorded)
+                await self._bound.history.append(stored.session, seals)
+                if ledger is not None:
+                    await ledger.close_turn(turn.turn_id)
         except Exception as error:
-            log.warning("calls_left_open", invocation_id=self.invocation_id, exc_info=error)
+            log.warning("calls_left_open", invocation_id=turn.turn_id, exc_info=error)
 
-    def _elapsed_s(self) -> float:
-        return self.clock.now() - self._started
+    def _elapsed_s(self, turn: RunningTurn) -> float:
+        return self._clock.now() - turn.started_at
 
 
 class _time_limit:
-    """`asyncio.timeout` for what is left of a turn's time, raising our own error."""
+    """`asyncio.timeout` for the rest of a turn's time, raising our own error."""
 
     def __init__(self, timeout_s: float | None, elapsed_s: float) -> None:
         self._limit = timeout_s
@@ -245,7 +177,7 @@ class _time_limit:
         )
 
     def cut_off(self, reason: Exception) -> None:
-        """End what is limited now, for another reason than its time."""
+        """End the limited block now, with `reason` as its exception."""
         self._reason = self._reason or reason
         self._timeout.reschedule(asyncio.get_running_loop().time())
 

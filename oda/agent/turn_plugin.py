@@ -42,7 +42,7 @@ from oda.agent.resume import (
     is_error,
     open_calls,
 )
-from oda.agent.turn_scope import TurnScope
+from oda.agent.running_turn import RunningTurn
 from oda.errors import DailyLimitError, NoContentError
 from oda.secret_mask import secrets
 from oda.tools.idempotency import (
@@ -70,44 +70,44 @@ class TurnPlugin(BasePlugin):
 
     def __init__(self) -> None:
         super().__init__(name=self.NAME)
-        self._scopes: dict[SessionKey, TurnScope] = {}
+        self._turns: dict[SessionKey, RunningTurn] = {}
 
     @contextmanager
-    def watch(self, session: SessionKey, scope: TurnScope) -> Iterator[None]:
-        """Watch the runs of `session` on behalf of `scope`."""
-        self._scopes[session] = scope
+    def watch(self, session: SessionKey, turn: RunningTurn) -> Iterator[None]:
+        """Watch the runs of `session` on behalf of `turn`."""
+        self._turns[session] = turn
         try:
             yield
         finally:
-            if self._scopes.get(session) is scope:
-                del self._scopes[session]
+            if self._turns.get(session) is turn:
+                del self._turns[session]
 
     async def on_user_message_callback(
         self, *, invocation_context: InvocationContext, user_message: Content
     ) -> None:
         """Called before the message is stored: it gets the turn's id, and clean ground."""
-        scope = self._scope(invocation_context.session)
-        if scope is None:
+        turn = self._turn_of(invocation_context.session)
+        if turn is None:
             return
-        if scope.invocation_id is None:
-            scope.invocation_id = invocation_context.invocation_id
+        if turn.turn_id is None:
+            turn.turn_id = invocation_context.invocation_id
         else:
-            invocation_context.invocation_id = scope.invocation_id
-        await _close_other_turns(invocation_context, scope.invocation_id, scope.ledger)
-        if scope.ledger is not None:
-            _record_late_results(user_message, scope.invocation_id, scope.ledger)
+            invocation_context.invocation_id = turn.turn_id
+        await _close_other_turns(invocation_context, turn.turn_id, turn.ledger)
+        if turn.ledger is not None:
+            _record_late_results(user_message, turn.turn_id, turn.ledger)
 
     async def before_run_callback(self, *, invocation_context: InvocationContext) -> None:
-        if scope := self._scope(invocation_context.session):
-            scope.begun = True
-            if scope.complete is not None:
-                await scope.complete(invocation_context.session)
+        if turn := self._turn_of(invocation_context.session):
+            turn.message_stored = True
+            if turn.complete is not None:
+                await turn.complete(invocation_context.session)
 
     async def before_agent_callback(
         self, *, agent: BaseAgent, callback_context: CallbackContext
     ) -> Content | None:
-        scope = self._scope(callback_context.session)
-        if scope is None:
+        turn = self._turn_of(callback_context.session)
+        if turn is None:
             return None
         put_node_input_before_its_record(
             callback_context.session.events,
@@ -117,11 +117,11 @@ class TurnPlugin(BasePlugin):
         if isinstance(agent, ParallelAgent):
             _forget_earlier_rounds(agent, callback_context.get_invocation_context())
         key = agent.name, callback_context.node_path
-        scope.said.pop(key, None)
-        skipped = _skip_if_finished(agent, callback_context, scope)
+        turn.said.pop(key, None)
+        skipped = _skip_if_finished(agent, callback_context, turn)
         if skipped is None and isinstance(agent, LlmAgent) and agent.mode != "task":
             said = said_by(callback_context.session.events, *key, callback_context.invocation_id)
-            scope.said[key] = len(said)
+            turn.said[key] = len(said)
         return skipped
 
     async def after_agent_callback(
@@ -135,29 +135,29 @@ class TurnPlugin(BasePlugin):
         task = asyncio.current_task()
         if task is not None and task.cancelling():
             return
-        if scope := self._scope(callback_context.session):
+        if turn := self._turn_of(callback_context.session):
             events, invocation_id = callback_context.session.events, callback_context.invocation_id
-            _refuse_silence(scope, agent.name, callback_context.node_path, events, invocation_id)
+            _refuse_silence(turn, agent.name, callback_context.node_path, events, invocation_id)
 
     async def before_model_callback(
         self, *, callback_context: CallbackContext, llm_request: LlmRequest
     ) -> LlmResponse | None:
-        scope = self._scope(callback_context.session)
+        turn = self._turn_of(callback_context.session)
         agent = callback_context.get_invocation_context().agent
         model = getattr(agent, "canonical_model", None)
-        if scope is None:
+        if turn is None:
             await _pass_gate_unless_configured(model, llm_request)
             return None
-        scope.idempotent_tools[callback_context.agent_name] = frozenset(
+        turn.idempotent_tools[callback_context.agent_name] = frozenset(
             name for name, tool in llm_request.tools_dict.items() if is_idempotent(tool)
         )
-        if repeats := _take_repeats(scope, callback_context):
+        if repeats := _take_repeats(turn, callback_context):
             return LlmResponse(
                 content=Content(
                     role="model", parts=[Part(function_call=repeat.call) for repeat in repeats]
                 )
             )
-        scope.check_limits(replaceable=isinstance(model, ConfiguredModel))
+        turn.check_limits(replaceable=isinstance(model, ConfiguredModel))
         await _pass_gate_unless_configured(model, llm_request)
         return None
 
@@ -170,11 +170,11 @@ class TurnPlugin(BasePlugin):
             _passed.set(None)
             with call:
                 call.note(llm_response)
-        if scope := self._scope(callback_context.session):
-            scope.usage.model_calls += 1
+        if turn := self._turn_of(callback_context.session):
+            turn.usage.model_calls += 1
             if llm_response.error_code:
-                scope.reported.add(llm_response.error_code)
-            _name_calls_apart(llm_response, scope.call_ids)
+                turn.reported.add(llm_response.error_code)
+            _name_calls_apart(llm_response, turn.call_ids)
 
     async def on_model_error_callback(
         self, *, callback_context: CallbackContext, llm_request: LlmRequest, error: Exception
@@ -184,19 +184,19 @@ class TurnPlugin(BasePlugin):
         Raises:
             ConfigurationError: the reason is that the model has no key.
         """
-        scope = self._scope(callback_context.session)
-        if scope is None:
+        turn = self._turn_of(callback_context.session)
+        if turn is None:
             return
         if isinstance(error, DailyLimitError):
-            scope.failure = error  # nothing was called
+            turn.raised = error  # nothing was called
             return
-        scope.usage.model_calls += 1
+        turn.usage.model_calls += 1
         model = getattr(callback_context.get_invocation_context().agent, "canonical_model", None)
         # A client library's own error for this may be of any class, such as Gemini's ValueError.
         if isinstance(model, BaseLlm):
             missing = await asyncio.to_thread(missing_key, model, current_models())
             if missing is not None:
-                scope.failure = missing
+                turn.raised = missing
                 raise missing from error
 
     async def on_event_callback(
@@ -209,22 +209,22 @@ class TurnPlugin(BasePlugin):
                 next agent of a sequence for example, and show what the model said to models.
             NoContentError: it marks an agent as ended that has said nothing.
         """
-        scope = self._scope(invocation_context.session)
-        if scope is None or event.partial:
+        turn = self._turn_of(invocation_context.session)
+        if turn is None or event.partial:
             return
         if event.usage_metadata:
-            scope.usage.add(event.id, event.model_version, event.usage_metadata)
-        if is_error(event) and event.error_code in scope.reported | _SET_BY_ADK:
+            turn.usage.add(event.id, event.model_version, event.usage_metadata)
+        if is_error(event) and event.error_code in turn.reported | _SET_BY_ADK:
             await _store_without_content(event, invocation_context)
-            scope.failure = ModelReportedError(event.error_code or "", event.error_message)
-            raise scope.failure
+            turn.raised = ModelReportedError(event.error_code or "", event.error_message)
+            raise turn.raised
         if event.actions.end_of_agent and not event.node_info.path:  # a graph waits for its agents
             events = invocation_context.session.events
-            _refuse_silence(scope, event.author, "", events, event.invocation_id)
-        _mark_calls(event, scope)
+            _refuse_silence(turn, event.author, "", events, event.invocation_id)
+        _mark_calls(event, turn)
 
-    def _scope(self, session: Session) -> TurnScope | None:
-        return self._scopes.get((session.app_name, session.user_id, session.id))
+    def _turn_of(self, session: Session) -> RunningTurn | None:
+        return self._turns.get((session.app_name, session.user_id, session.id))
 
 
 async def _pass_gate_unless_configured(model: BaseLlm | None, request: LlmRequest) -> None:
@@ -233,10 +233,10 @@ async def _pass_gate_unless_configured(model: BaseLlm | None, request: LlmReques
         _passed.set(await pass_gate(model.model, request))
 
 
-def running_turn(context: InvocationContext) -> TurnScope | None:
+def running_turn(context: InvocationContext) -> RunningTurn | None:
     """The turn that runs in a context's session; None where it is not oda that runs it."""
     plugin = context.plugin_manager.get_plugin(TurnPlugin.NAME)
-    return plugin._scope(context.session) if isinstance(plugin, TurnPlugin) else None
+    return plugin._turn_of(context.session) if isinstance(plugin, TurnPlugin) else None
 
 
 async def _store_without_content(event: Event, context: InvocationContext) -> None:
@@ -253,15 +253,15 @@ async def _store_without_content(event: Event, context: InvocationContext) -> No
 
 
 def _refuse_silence(
-    scope: TurnScope, agent: str, node_path: str, events: list[Event], invocation_id: str
+    turn: RunningTurn, agent: str, node_path: str, events: list[Event], invocation_id: str
 ) -> None:
-    before = scope.said.get((agent, node_path))
+    before = turn.said.get((agent, node_path))
     if before is None:
         return
     said = said_by(events, agent, node_path, invocation_id)
     if len(said) == before or not concludes(said[-1]):
-        scope.failure = NoContentError("The model ended without an answer.")
-        raise scope.failure
+        turn.raised = NoContentError("The model ended without an answer.")
+        raise turn.raised
 
 
 def _forget_earlier_rounds(parallel: ParallelAgent, context: InvocationContext) -> None:
@@ -271,11 +271,11 @@ def _forget_earlier_rounds(parallel: ParallelAgent, context: InvocationContext) 
 
 
 def _skip_if_finished(
-    agent: BaseAgent, callback_context: CallbackContext, scope: TurnScope
+    agent: BaseAgent, callback_context: CallbackContext, turn: RunningTurn
 ) -> Content | None:
     """An empty content, with which ADK ends the agent, when its run is on record already."""
     context = callback_context.get_invocation_context()
-    runs = scope.finished.get((agent.name, context.branch))
+    runs = turn.finished.get((agent.name, context.branch))
     if not runs:
         return None
     callback_context.actions.escalate = runs.pop(0) or None
@@ -316,26 +316,26 @@ def _name_calls_apart(response: LlmResponse, taken: set[str]) -> None:
             taken.add(call.id)
 
 
-def _take_repeats(scope: TurnScope, context: CallbackContext) -> list[Repeat]:
+def _take_repeats(turn: RunningTurn, context: CallbackContext) -> list[Repeat]:
     taken = [
         repeat
-        for repeat in scope.repeats
+        for repeat in turn.repeats
         if repeat.agent == context.agent_name
         and (not repeat.node_path or repeat.node_path == context.node_path)
     ]
-    scope.repeats = [repeat for repeat in scope.repeats if repeat not in taken]
+    turn.repeats = [repeat for repeat in turn.repeats if repeat not in taken]
     return taken
 
 
-def _mark_calls(event: Event, scope: TurnScope) -> None:
+def _mark_calls(event: Event, turn: RunningTurn) -> None:
     """Keep with calls what must be known of them after a crash, before any tools are listed."""
     called = {call.name or "" for call in event.get_function_calls()}
     if not called:
         return
     marks: dict[str, Any] = {}
-    if idempotent := called & scope.idempotent_tools.get(event.author, frozenset()):
+    if idempotent := called & turn.idempotent_tools.get(event.author, frozenset()):
         marks[IDEMPOTENT_TOOLS] = sorted(idempotent)
-    if scope.ledger is not None:
+    if turn.ledger is not None:
         marks[RECORDED_CALLS] = True
     if marks:
         event.custom_metadata = {**(event.custom_metadata or {}), **marks}

@@ -24,7 +24,7 @@ from oda.agent.failure import ModelReportedError
 from oda.agent.model.configured import configured_model
 from oda.agent.model.registry import DEFAULT, model_configured
 from oda.agent.resume import text_of
-from oda.agent.turn_scope import TurnScope
+from oda.agent.running_turn import RunningTurn
 from oda.errors import NoContentError, NotConfiguredError
 
 T = TypeVar("T", bound=BaseModel)
@@ -53,7 +53,7 @@ class StepContext:
     """None for a step that is called by itself."""
     model: str = DEFAULT
     """Name in the configuration."""
-    turn: TurnScope | None = field(default=None, repr=False)
+    turn: RunningTurn | None = field(default=None, repr=False)
     """The turn whose limits apply; None outside of turns."""
     tells: Callable[[dict[str, Any]], None] | None = field(default=None, repr=False)
     """Receives what is passed to `tell`; None outside of turns."""

@@ -10,7 +10,8 @@ from collections.abc import (
     Mapping,
     Sequence,
 )
-from contextlib import aclosing, asynccontextmanager, nullcontext, suppress
+from contextlib import aclosing, asynccontextmanager, suppress
+from dataclasses import replace
 from typing import Any
 
 from google.adk.agents.run_config import RunConfig
@@ -22,11 +23,11 @@ from google.genai.types import Content
 
 from oda.agent import notices
 from oda.agent.history import History
-from oda.agent.limits import TurnLimits
 from oda.agent.manager import OdaAgentManager
 from oda.agent.oda_agent import RECENT_EVENTS, CancelReceipt, OdaAgent
 from oda.agent.outcome import outcome_of
 from oda.agent.resume import close_for_good, is_stored
+from oda.agent.running_turn import TurnRequest
 from oda.agent.sync import iterate
 from oda.agent.turn_plugin import SessionKey
 from oda.clock import Clock
@@ -107,13 +108,7 @@ class OdaSession:
         *,
         agent: str | None = None,
         on_busy: OnBusy = "queue",
-        place: Place | None = None,
         run_config: RunConfig | None = None,
-        limits: TurnLimits | None = None,
-        invocation_id: str | None = None,
-        begun: bool = True,
-        state_delta: dict[str, Any] | None = None,
-        on_start: Callable[[OdaAgent], None] | None = None,
     ) -> AsyncGenerator[Event, None]:
         """Send a message and yield ADK events until the answer, or one escalating error event.
 
@@ -121,55 +116,61 @@ class OdaSession:
             message: Text or ADK content.
             agent: Name of the agent; by default the app's root.
             on_busy: What to do while another turn runs.
-            place: A place that the caller has entered, used instead of `on_busy`.
             run_config: ADK's run configuration; its `streaming_mode` enables partial text.
-            limits: Limits of the turn; by default those of the settings.
-            invocation_id: The turn's id in the session; by default a new one.
-            begun: Whether the turn may already have begun, so that it must be resumed.
-            state_delta: State changes to store with the message.
-            on_start: Called when the turn reaches the head of the queue.
 
         Raises:
             InvalidRequestError: the message is empty.
             AgentNotFoundError, AgentLoadError: the agent does not exist or cannot be loaded.
             SessionBusyError, OverloadedError: see `Lane.reserve`.
         """
-        content = to_content(message)
-        oda_agent = self.agent(agent)
-        entered = nullcontext(place) if place is not None else self._lane.reserve(on_busy)
-        async with entered as place:
-            if place.interrupted:
-                yield notices.cancelled(invocation_id="", timestamp=self._clock.now())
-                return
-            delta = self._turn_delta(state_delta)
-            if on_start is not None:
-                on_start(oda_agent)
-            events = oda_agent.run_async(
-                content,
-                invocation_id=invocation_id,
-                begun=begun,
-                state_delta=delta,
-                run_config=run_config,
-                limits=limits,
-            )
-            async with aclosing(self._running_turn(oda_agent, events)) as events:
-                try:
-                    async for event in events:
-                        yield event
-                finally:
-                    if oda_agent.last_turn and oda_agent.last_turn.scope.begun:
-                        self.state.stored(delta)
+        request = TurnRequest(to_content(message), run_config=run_config or RunConfig())
+        self.agent(agent)  # an unknown one takes no place
+        async with (
+            self._lane.reserve(on_busy) as place,
+            aclosing(self.run_turn(request, place, agent=agent)) as events,
+        ):
+            async for event in events:
+                yield event
 
     async def resume(
         self, invocation_id: str, *, agent: str | None = None
     ) -> AsyncGenerator[Event, None]:
         """Resume a turn that was interrupted by a crash, and yield its remaining events."""
+        request = TurnRequest(turn_id=invocation_id)
+        self.agent(agent)
+        async with (
+            self._lane.reserve() as place,
+            aclosing(self.run_turn(request, place, agent=agent)) as events,
+        ):
+            async for event in events:
+                yield event
+
+    async def run_turn(
+        self, request: TurnRequest, place: Place, *, agent: str | None = None
+    ) -> AsyncGenerator[Event, None]:
+        """Run a turn in the place that the caller has entered, and yield its ADK events.
+
+        Raises:
+            AgentNotFoundError, AgentLoadError: the agent does not exist or cannot be loaded.
+        """
         oda_agent = self.agent(agent)
-        async with self._lane.reserve():
-            events = self._running_turn(oda_agent, oda_agent.resume(invocation_id))
-            async with aclosing(events):
+        if place.interrupted:
+            yield notices.cancelled(invocation_id="", timestamp=self._clock.now())
+            return
+        delta = self._turn_delta(request.state_delta) if request.message else {}
+        self._running = oda_agent
+        try:
+            turn = oda_agent.run_turn(replace(request, state_delta=delta))
+            async with aclosing(turn) as events:
                 async for event in events:
+                    if not event.partial and event.actions.state_delta:
+                        self.state.stored(event.actions.state_delta)
                     yield event
+        finally:
+            self._running = None
+            self.updated_at = self._clock.now()
+            if oda_agent.last_turn and oda_agent.last_turn.message_stored:
+                self.state.stored(delta)
 
     async def confirm(
         self, request_id: str, confirmed: bool = True, *, payload: Any = None
@@ -431,8 +432,8 @@ class OdaSession:
         running = self._running.last_turn if self._running else None
         source = await self._load()
         skipped = {*unfinished, *waiting_turns(source.events)}
-        if running is not None and running.invocation_id is not None:
-            skipped.add(running.invocation_id)
+        if running is not None and running.turn_id is not None:
+            skipped.add(running.turn_id)
         events = select(source.events, until=turn_id, unfinished=skipped)
         return await fork(
             self._manager.services,
@@ -469,20 +470,6 @@ class OdaSession:
     @property
     def _service(self) -> BaseSessionService:
         return self._manager.services.session
-
-    async def _running_turn(
-        self, oda_agent: OdaAgent, events: AsyncGenerator[Event, None]
-    ) -> AsyncGenerator[Event, None]:
-        self._running = oda_agent
-        try:
-            async with aclosing(events):
-                async for event in events:
-                    if not event.partial and event.actions.state_delta:
-                        self.state.stored(event.actions.state_delta)
-                    yield event
-        finally:
-            self._running = None
-            self.updated_at = self._clock.now()
 
     def _interrupt(self) -> None:
         self.cancel()

@@ -22,6 +22,7 @@ from oda.agent.notices import RETRY_ATTEMPT, final_code, is_store_notice, retry_
 from oda.agent.oda_agent import OdaAgent
 from oda.agent.outcome import OpenQuestion, TurnOutcome, outcome_of
 from oda.agent.resume import is_error
+from oda.agent.running_turn import TurnRequest
 from oda.clock import Clock, utc
 from oda.database.journal import may_pass
 from oda.database.write_queue import current_writes
@@ -287,24 +288,23 @@ class TurnRun:
 
     async def _answer(self, place: Place) -> TurnOutcome:
         limits = self._limits()
-        events = self.session.stream(
+        request = TurnRequest(
             self._given.message,
-            agent=self.turn.agent,
-            place=place,
+            turn_id=self.turn.turn_id,
+            may_be_stored=self._begun,
+            state_delta=self._given.state_delta,
             run_config=_STREAMING if self._given.stream_tokens else _WHOLE,
             limits=limits,
-            invocation_id=self.turn.turn_id,
-            begun=self._begun,
-            state_delta=self._given.state_delta,
-            on_start=self._take_agent,
         )
+        agent = self._agent = self.session.agent(self.turn.agent)
         try:
+            events = self.session.run_turn(request, place, agent=self.turn.agent)
             async with aclosing(events):
                 async for event in events:
                     self._note(event)
         finally:
-            agent, self._agent = self._agent, None
-        usage = agent.last_turn.usage if agent and agent.last_turn else None
+            self._agent = None
+        usage = agent.last_turn.usage if agent.last_turn else None
         if usage is not None:
             self.live.charge(TurnUsage.model_validate(usage, from_attributes=True))
         if self._limit_notice is not None:
@@ -343,9 +343,6 @@ class TurnRun:
     def _limits(self) -> TurnLimits | None:
         limits = self._given.limits
         return limits and limits.raised(1 + self._given.grants)
-
-    def _take_agent(self, agent: OdaAgent) -> None:
-        self._agent = agent
 
     def _note(self, event: Event) -> None:
         on_limit = {

@@ -21,7 +21,7 @@ from oda.adapter import AdkAgent, AgentAction, AgentInput, AgentMessage, AgentOu
 from oda.adapter.usage import metered
 from oda.agent.failure import ModelReportedError, classify
 from oda.agent.limits import TurnLimits, Usage
-from oda.agent.turn_scope import TurnScope
+from oda.agent.running_turn import RunningTurn
 from oda.errors import LimitExceededError, NoContentError
 from oda.orchestration import StepContext
 from oda.testing import ModelServer, ScriptedModel
@@ -317,7 +317,7 @@ async def test_models_are_called_as_often_as_the_turn_may_only() -> None:
     model, helper = agent(
         ToolCalls(calls=(Call(name="note"),), times=None), tools=[FunctionTool(note)]
     )
-    turn = TurnScope(limits=TurnLimits(model_calls=4), usage=Usage(model_calls=1))
+    turn = RunningTurn(limits=TurnLimits(model_calls=4), usage=Usage(model_calls=1))
     with metered(StepContext(user_id="ann", now=datetime.now(UTC), turn=turn)):
         with pytest.raises(Exception, match="limit") as failed:
             await invoke(AdkAgent(helper), "note it")

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ValidationError
 from oda import Runner, configured_model
 from oda.agent.failure import ModelReportedError, classify
 from oda.agent.limits import TurnLimits, Usage
-from oda.agent.turn_scope import TurnScope
+from oda.agent.running_turn import RunningTurn
 from oda.errors import NoContentError, NotConfiguredError
 from oda.message.language import Language
 from oda.orchestration import (
@@ -132,7 +132,7 @@ async def test_an_agent_keeps_to_the_limits_of_the_turn(model: ModelServer) -> N
 
     agent = LlmAgent(name="asker", model=configured_model(), tools=[again])
     model.play(Script(default=ToolCalls(calls=(Call(name="again"),), times=None)))
-    turn = TurnScope(limits=TurnLimits(model_calls=4), usage=Usage(model_calls=1))
+    turn = RunningTurn(limits=TurnLimits(model_calls=4), usage=Usage(model_calls=1))
     context = StepContext(user_id="u", now=datetime(2026, 3, 10, tzinfo=UTC), turn=turn)
     with pytest.raises(Exception) as refused:
         await context.consult(agent, "hello")

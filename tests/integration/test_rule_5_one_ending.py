@@ -177,7 +177,7 @@ async def test_rule_5_failed_turn_leaves_no_call_without_a_result() -> None:
         return "never"
 
     lingering = ToolCalls(calls=(Call(name="linger", id="c-l"),))
-    play = await stage(LLM, [lingering, SPOKEN], tools=[linger], limits=TurnLimits(timeout_s=0.1))
+    play = await stage(LLM, [lingering, SPOKEN], tools=[linger], limits=TurnLimits(timeout_s=1))
     assert ending(await play.ask()) == "limit_exceeded"
     [result] = [line for line in await play.history() if line.startswith("worker: linger -> ")]
     assert "The turn failed before the call finished" in result

@@ -12,8 +12,7 @@ from google.genai.types import Content, GenerateContentConfig
 from opentelemetry import trace
 from opentelemetry._logs import get_logger_provider
 
-from oda.agent.model.gate import current_gate
-from oda.agent.model.in_place import stand_in
+from oda.agent.model.gate import current_gate, stand_in
 from oda.agent.model.registry import DEFAULT, current_models
 from oda.errors import DailyLimitError
 

@@ -17,7 +17,6 @@ from google.adk.models.llm_response import LlmResponse
 
 from oda.agent.day_budget import DayBudgets
 from oda.agent.limits import Usage
-from oda.agent.model.in_place import stand_in
 from oda.agent.model.prices import cost_usd
 
 _CHARACTERS_PER_TOKEN = 4
@@ -113,6 +112,9 @@ class ModelCall:
         if used is not self.expected:  # else the usage is unknown, e.g. the call was cut off
             self.days.add(self.user_id, self.day, _difference(used, self.expected))
 
+
+stand_in: ContextVar[str | None] = ContextVar("oda_stand_in_model", default=None)
+"""Model that replaces the configured ones while limits are used up; None if none is replaced."""
 
 current_gate: ContextVar[ModelGate | None] = ContextVar("oda_model_gate", default=None)
 """The gate of the current turn or request; None if calls are not limited."""
