@@ -1,1 +1,1 @@
-"""Who answers: definitions, models, and agents that retry and resume."""
+"""Agents: their definitions and models, and turns with retry and resume."""

@@ -1,8 +1,8 @@
-"""What oda must know of the kinds of ADK roots, and what it sets on a Runner before using it.
+"""Differences between the kinds of ADK root agents, and the preparation of a Runner.
 
-Facts (google-adk 2.13): an `LlmAgent` or a graph root runs under an invocation id of our choice and
-resumes by it. `SequentialAgent`, `LoopAgent`, `ParallelAgent` and other agents resume only in a
-resumable app, and take no id for their first run.
+In google-adk 2.13, an `LlmAgent` or a graph as root runs and resumes under an invocation id chosen
+by the caller. `SequentialAgent`, `LoopAgent`, `ParallelAgent` and other agents resume only in a
+resumable app, and choose the id of their first run themselves.
 """
 
 import importlib.util
@@ -22,15 +22,16 @@ _GATE = Gate()
 
 
 def takes_invocation_id(root: object) -> bool:
-    """Whether a root runs and resumes under an id that the caller chooses."""
+    """Return whether a root runs and resumes under an id chosen by the caller."""
     return isinstance(root, LlmAgent) or not isinstance(root, BaseAgent)
 
 
 def prepare_runner(runner: AdkRunner) -> TurnPlugin:
-    """Give a Runner our two plugins, and resumability where its root needs it. Idempotent.
+    """Register ODA's plugins with a Runner and make it resumable if its root requires that.
 
-    The first plugin that answers a callback ends it: the turn's plugin goes before the app's own,
-    since it must see everything, the gate after them, since theirs may handle a tool's error.
+    Idempotent. A callback ends at the first plugin that returns a value, so order matters: the turn
+    plugin comes before the app's own to see everything, the gate after them so that they can handle
+    tool errors first.
     """
     skip_failing_import()
     if not takes_invocation_id(runner.agent) and runner.resumability_config is None:
@@ -50,9 +51,10 @@ def prepare_runner(runner: AdkRunner) -> TurnPlugin:
 
 @cache
 def skip_failing_import() -> None:
-    """Without `a2a-sdk`, ADK tries and fails to import a module in each turn (up to 16 ms).
+    """Make ADK's optional import of `a2a-sdk` fail at once if the package is missing.
 
-    `None` in `sys.modules` makes that import fail at once.
+    Otherwise ADK tries the import in each turn, which takes up to 16 ms. `None` in `sys.modules`
+    makes it fail immediately.
     """
     if importlib.util.find_spec("a2a") is None:
         sys.modules.setdefault("google.adk.agents.remote_a2a_agent", None)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""What the history of the running turn holds of one agent. Pure functions over ADK events."""
+"""The events of a single agent in the running turn. Pure functions over ADK events."""
 
 from collections.abc import Iterable, Sequence
 
@@ -10,7 +10,7 @@ from oda.agent.resume import ends_a_run, events_of, has_content
 def said_by(
     events: Iterable[Event], author: str, node_path: str, invocation_id: str
 ) -> list[Event]:
-    """What an agent has said in the turn, in one node if it stands in a graph."""
+    """Return the events with content that an agent has produced in a turn, in one graph node."""
     return [
         event
         for event in events_of(events, invocation_id)
@@ -19,19 +19,19 @@ def said_by(
 
 
 def concludes(event: Event) -> bool:
-    """Whether an agent may end with this event: an answer, a question, or another's turn."""
+    """Return whether an agent may end with this event: an answer, a question or a transfer."""
     return ends_a_run(event) or event.actions.transfer_to_agent is not None
 
 
 def put_node_input_before_its_record(
     events: list[Event], node_path: str, invocation_id: str
 ) -> None:
-    """Let an LLM agent in a graph node see what it already did in this turn.
+    """Make an LLM agent in a graph node see what it already did in this turn.
 
-    ADK appends the node's input to the in-memory history just before the agent starts, so after a
-    failure the record of the node (its calls and their results) stands before the input and is
-    left out of the prompt: the agent would begin again. Moved in front of that record, the input
-    is followed by it, and the agent goes on. The input is not stored, and ADK removes it itself.
+    ADK appends the node's input to the in-memory history just before the agent starts. On a retry,
+    the node's earlier events (calls and results) precede the input and would be left out of the
+    prompt, so the agent would start over. Moving the input before them makes the agent continue.
+    The input is not stored, and ADK removes it itself.
     """
     if not events or not node_path:
         return

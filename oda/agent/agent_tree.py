@@ -1,4 +1,4 @@
-"""Walks over ADK's agent trees and graphs."""
+"""Traversal of ADK's agent trees and graphs."""
 
 from collections.abc import Iterator
 from typing import TypeGuard
@@ -13,12 +13,12 @@ Composite = SequentialAgent | LoopAgent | ParallelAgent
 
 
 def is_composite(node: object) -> TypeGuard[Composite]:
-    """Whether a node only runs others, in ADK's own order."""
+    """Return whether a node is one of ADK's workflow agents, which only run other agents."""
     return isinstance(node, Composite)
 
 
 def agents_below(node: object) -> Iterator[BaseAgent]:
-    """All agents of a tree, its root included, through graphs and sub-agents."""
+    """Yield all agents of a tree, including its root, through graphs and sub-agents."""
     if isinstance(node, BaseAgent):
         yield node
     graph = getattr(node, "graph", None)
@@ -27,7 +27,10 @@ def agents_below(node: object) -> Iterator[BaseAgent]:
 
 
 def speaks_for(root: object, author: str) -> bool:
-    """Whether `root` is done when the agent `author` has answered: only LLM agents lie between."""
+    """Return whether an answer of the agent `author` is an answer of `root`.
+
+    That is so if all agents from `author` up to `root` are LLM agents.
+    """
     if not isinstance(root, LlmAgent):
         return False
     agent = root.find_agent(author)

@@ -1,4 +1,4 @@
-"""One attempt at a turn: it goes on from what the session holds of the turn by then."""
+"""One attempt at a turn, which resumes from the turn's stored events."""
 
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import aclosing, contextmanager
@@ -28,7 +28,7 @@ from oda.tools.recording import CallRecorder, recording, warn_of_unknown_outcome
 
 
 class RunAttempt(Protocol):
-    """`google.adk.runners.Runner.run_async`, or anything of its shape."""
+    """The signature of `google.adk.runners.Runner.run_async`."""
 
     def __call__(
         self,
@@ -53,7 +53,7 @@ class BoundRunner:
 
 
 class Attempt:
-    """One attempt at a turn. It is read once, through `events`."""
+    """One attempt at a turn. Iterate over `events` once."""
 
     def __init__(self, bound: BoundRunner, turn: RunningTurn, *, resuming: bool) -> None:
         self._bound = bound
@@ -68,12 +68,13 @@ class Attempt:
         """Whether the client has partial text that no complete event has followed yet."""
 
     async def events(self, cut_off: Callable[[Exception], None]) -> AsyncGenerator[Event, None]:
-        """Yield what a client may see; a failure's own error event is not that.
+        """Run the attempt and yield the events for the client, without error events.
 
-        `cut_off` ends the attempt with an error, whatever it is doing.
+        Args:
+            cut_off: Aborts the running attempt with an error.
 
         Raises:
-            Exception: why the attempt failed, also when that was reported rather than raised.
+            Exception: the reason of a failure, also if a model reported it in an event.
         """
         self._recorder.cut_off = cut_off
         stored = await self._stored_turn() if self._resuming else None
@@ -84,10 +85,10 @@ class Attempt:
             )
         if stored is not None:
             self._turn.usage.recall(stored.events)
-        recorded = await self._recorded(stored)
+        recorded = await self._ledger_records(stored)
         ended = self._recorded_end(stored, recorded)
         if ended and speaks_for(self._bound.runner.agent, ended[-1].author):
-            for event in ended:  # ADK would ask the model again
+            for event in ended:  # ADK would call the model again
                 yield event
             return
         for event in await self._close_open_calls(stored, recorded):
@@ -95,23 +96,23 @@ class Attempt:
         with (
             sync_tools_in_threads(self._bound.tool_limits.threads),
             recording(self._recorder),
-            self._true_failure(),
+            self._unwrap_failure(),
         ):
             async with aclosing(self._start(stored)) as run:
                 async for event in run:
-                    if self._note(event):
+                    if self._track(event):
                         yield event
         if self._reported is not None:
             raise ModelReportedError(self._reported.error_code or "", self._reported.error_message)
-        if self._resuming and self._last is None:  # there was nothing left to do
+        if self._resuming and self._last is None:  # nothing was left to do
             if not ended and isinstance(self._bound.runner.agent, BaseAgent):
                 raise NoContentError("The run ended without an answer.")
             for event in ended:
                 yield event
 
     @contextmanager
-    def _true_failure(self) -> Iterator[None]:
-        """Raise the exception of our plugin in place of the one that ADK made of it."""
+    def _unwrap_failure(self) -> Iterator[None]:
+        """Raise the original error of ODA's plugin instead of ADK's wrapper around it."""
         self._turn.raised = None
         try:
             yield
@@ -128,14 +129,14 @@ class Attempt:
     def _recorded_end(
         self, stored: StoredTurn | None, recorded: resume.Recorded | None
     ) -> Sequence[Event]:
-        if stored is None or self._to_send(stored) is not None:
+        if stored is None or self._unstored_message(stored) is not None:
             return ()
         if resume.calls_never_begun(stored.events, recorded):
             return ()
         return resume.recorded_end(stored.events)
 
-    def _to_send(self, stored: StoredTurn | None) -> Content | None:
-        """Return the message, unless it is stored already."""
+    def _unstored_message(self, stored: StoredTurn | None) -> Content | None:
+        """Return the message, or None if it is already stored."""
         message = self._turn.request.message
         if stored is None or message is None:
             return message
@@ -144,9 +145,10 @@ class Attempt:
     async def _close_open_calls(
         self, stored: StoredTurn | None, recorded: resume.Recorded | None
     ) -> Sequence[Event]:
-        """Seal the open calls of the turn, and decide which to repeat and which runs to skip.
+        """Seal the turn's open calls and decide which calls to repeat and which runs to skip.
 
-        Returns the seals, which the client has not seen.
+        Returns:
+            The seals, which the client has not seen yet.
         """
         turn, root = self._turn, self._bound.runner.agent
         turn.call_ids = set()
@@ -163,26 +165,26 @@ class Attempt:
         marks = replay.interrupted_nodes(stored.events, root)
         await self._bound.history.append(stored.session, [*closing.seals, *marks])
         for call in closing.unknown:
-            self._lose(call)
+            self._report_unknown_outcome(call)
         return closing.seals
 
-    async def _recorded(self, stored: StoredTurn | None) -> resume.Recorded | None:
-        """Return the ledger's record of the turn, if any call is unanswered."""
+    async def _ledger_records(self, stored: StoredTurn | None) -> resume.Recorded | None:
+        """Return the ledger's records of the turn if it has unanswered calls, else None."""
         ledger = self._turn.ledger
         if ledger is None or stored is None or not resume.unanswered_calls(stored.events):
             return None
         return await ledger.of_turn(stored.events[0].invocation_id)
 
-    def _lose(self, call: resume.OpenCall) -> None:
-        """Report a call whose outcome is unknown to the operator."""
+    def _report_unknown_outcome(self, call: resume.OpenCall) -> None:
+        """Record and log a call whose outcome is unknown."""
         key = CallKey(call.event.invocation_id, original_call_id(call.call.id or ""))
         if self._turn.ledger is not None:
             self._turn.ledger.lose(key)
         warn_of_unknown_outcome(call.call.name or "", key, self._bound.history.key)
 
     def _start(self, stored: StoredTurn | None) -> AsyncGenerator[Event, None]:
-        """Run ADK on the turn."""
-        message = self._to_send(stored)
+        """Start ADK's run of the turn."""
+        message = self._unstored_message(stored)
         _, user_id, session_id = self._bound.history.key
         has_id = stored is not None or takes_invocation_id(self._bound.runner.agent)
         return self._bound.run(
@@ -195,7 +197,7 @@ class Attempt:
         )
 
     def _config(self, stored: StoredTurn | None) -> RunConfig:
-        """Return the caller's configuration, with a window that holds all of the turn."""
+        """Return the caller's run configuration with an event window that holds the whole turn."""
         history, config = self._bound.history, self._turn.request.run_config
         update: dict[str, Any] = {}
         window = stored.window if stored is not None else history.recent_events
@@ -204,11 +206,11 @@ class Attempt:
             if keeps_one_summary(self._bound.runner):
                 self._turn.complete = partial(history.complete, window=window)
         if config.telemetry is None:
-            update["telemetry"] = _telemetry()
+            update["telemetry"] = _telemetry_config()
         return config.model_copy(update=update)
 
-    def _note(self, event: Event) -> bool:
-        """Take an event into account; return whether the client may see it."""
+    def _track(self, event: Event) -> bool:
+        """Update the attempt's state from an event; return whether to yield it to the client."""
         if resume.is_error(event):
             self._reported = event
             return False
@@ -223,6 +225,6 @@ class Attempt:
 
 
 @cache
-def _telemetry() -> TelemetryConfig:
-    """Return the environment's configuration, which ADK would read again for every chunk."""
+def _telemetry_config() -> TelemetryConfig:
+    # Cached, as ADK would read the environment for every streamed chunk.
     return TelemetryConfig()

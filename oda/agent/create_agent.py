@@ -1,4 +1,4 @@
-"""An agent made of capabilities: their instructions, their skills, and tools under their policy."""
+"""Creation of agents from capabilities: instructions, skills, and tools under a policy."""
 
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -39,7 +39,7 @@ round for the answer.
 - An answer without a tool call ends the task. Do not announce what you will do next: do it."""
 
 _SKILL_TOOLS = ["list_skills", "load_skill", "load_skill_resource"]
-"""ADK's tools for reading skills; scripts of skills are not run."""
+"""ADK's tools for reading skills. Its tool for running a skill's scripts is left out."""
 
 
 def create_agent(
@@ -58,27 +58,30 @@ def create_agent(
     clock: Clock | None = None,
     **llm_agent_kwargs: Any,
 ) -> LlmAgent:
-    """An ADK agent that can do what its capabilities give it; a tool that none allows is barred.
+    """Create an ADK agent with the given capabilities; tools that none of them allows are barred.
 
-    Capabilities are looked up now, and their set-ups are called with the finished agent before it
-    is returned.
+    Capabilities are looked up immediately. Their set-up functions are called with the finished
+    agent before it is returned.
 
     Args:
-        entry_mode: Whether a person begins its runs and can be asked, or nobody does.
-        capabilities: Their order is that of the instructions.
-        model: By default what the configuration names `default`.
-        base_instructions: How to work; the rule on what strangers have written is added to it.
-        product_instructions: What the application is about; after the base, before capabilities.
-        tools: Besides those of the capabilities, and in place of registered ones of the same name;
-            the policy holds for them, too.
-        tool_policy: Merged with those of the capabilities.
-        limits: By default 15 rounds.
-        registry: Where names are looked up; by default that of the process.
-        clock: Tells when the run's time is up; by default the system's.
-        llm_agent_kwargs: Of ADK's `LlmAgent`. Callbacks are called besides those set here.
+        entry_mode: Whether a person starts the agent's runs and can be asked for approval.
+        capabilities: Capabilities or their names; the instructions keep their order.
+        name: Name of the agent.
+        model: By default the configured model `default`.
+        base_instructions: How to work; the rule on untrusted text is appended.
+        product_instructions: What the application is about; placed before the capabilities'.
+        description: Description of the agent for other agents and clients.
+        tools: Additional tools, which replace registered tools of the same name. The policy
+            applies to them as well.
+        tool_policy: Policy to merge with those of the capabilities.
+        limits: Limits of a run; by default 15 rounds.
+        registry: Registry for looking up names; by default that of the process.
+        clock: Clock for time limits; by default the system's.
+        llm_agent_kwargs: Further arguments of ADK's `LlmAgent`. Callbacks are added to those set
+            here.
 
     Raises:
-        ConfigurationError: a name means nothing, or something cannot be made as it is described.
+        ConfigurationError: a name is unknown, or the arguments are inconsistent.
     """
     registry = registry or default_registry
     given = [registry.get(one) if isinstance(one, str) else one for one in capabilities]
@@ -109,17 +112,17 @@ def create_agent(
         **{
             **llm_agent_kwargs,
             "before_model_callback": [
-                *_listed(llm_agent_kwargs.get("before_model_callback")),
+                *_as_list(llm_agent_kwargs.get("before_model_callback")),
                 run.before_model,
                 fence.before_model,
             ],
             "after_model_callback": [
                 run.after_model,
-                *_listed(llm_agent_kwargs.get("after_model_callback")),
+                *_as_list(llm_agent_kwargs.get("after_model_callback")),
             ],
             "before_tool_callback": [
                 policed.refuse,
-                *_listed(llm_agent_kwargs.get("before_tool_callback")),
+                *_as_list(llm_agent_kwargs.get("before_tool_callback")),
             ],
         },
     )
@@ -131,7 +134,7 @@ def create_agent(
 def _check(
     entry_mode: EntryMode, capabilities: Iterable[Capability], llm_agent_kwargs: Mapping[str, Any]
 ) -> None:
-    """What can be told to be wrong before anything is made."""
+    """Reject invalid arguments before anything is created."""
     if entry_mode not in get_args(EntryMode):
         raise ConfigurationError(
             f"there is no entry mode {entry_mode!r}", remedy="use interactive or automated"
@@ -198,7 +201,7 @@ def _skills_in(folder: Path) -> list[Skill]:
     return skills
 
 
-def _listed(callbacks: Any) -> list[Callable[..., Any]]:
+def _as_list(callbacks: Any) -> list[Callable[..., Any]]:
     if callbacks is None:
         return []
     return list(callbacks) if isinstance(callbacks, list) else [callbacks]

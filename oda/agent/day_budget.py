@@ -1,9 +1,9 @@
 """Daily usage of users on all nodes, and their remaining budgets.
 
-If daily limits are set, each model call is drawn from the user's day before it is made, by one
-conditional update: at the limit, only as many calls proceed as are left, however many turns ask at
-once. The answer's tokens are not known at that time, so an estimate is drawn and corrected when the
-answer arrives. What a process has drawn when it dies stays drawn: the provider may have billed it.
+If daily limits are set, each model call is drawn from the user's budget before it is made, by one
+conditional update, so concurrent turns cannot exceed the limit. The answer's tokens are not known
+at that time, so an estimate is drawn and corrected when the answer arrives. If the process dies
+first, the estimate stays drawn, since the provider may have billed the call.
 """
 
 from collections.abc import Mapping

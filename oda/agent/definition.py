@@ -1,4 +1,4 @@
-"""Agent definitions: ADK agents folders, loaded at first use and prepared for many sessions."""
+"""Agent definitions: agents of an ADK agents folder, loaded on first use."""
 
 import asyncio
 import sys
@@ -34,7 +34,7 @@ log = get_logger(__name__)
 
 @dataclass(frozen=True)
 class Definition:
-    """What an agents folder says about one agent; shared by all sessions."""
+    """A loaded agent of an agents folder; shared by all sessions."""
 
     name: str
     app: App
@@ -45,33 +45,34 @@ class Definition:
 
     @property
     def tools(self) -> list[str]:
-        """Names of the tools that are known without asking a server, sub-agents' included."""
+        """Sorted names of all its agents' tools, except for toolsets, which may need a server."""
         return sorted(
             {name for agent in _llm_agents(self.app.root_agent) for name in _names(agent)}
         )
 
     @property
     def models(self) -> list[BaseLlm]:
-        """The models of its LLM agents, the first agent's first."""
+        """The models of its LLM agents, starting with the root."""
         return [agent.canonical_model for agent in _llm_agents(self.app.root_agent)]
 
     @property
     def brings_litellm(self) -> bool:
-        """A model of its own is called through LiteLLM."""
-        lite_llm = sys.modules.get("google.adk.models.lite_llm")  # imported by who brings one
+        """Whether one of its own models is called through LiteLLM."""
+        # Only agents that bring a LiteLLM model have imported this module.
+        lite_llm = sys.modules.get("google.adk.models.lite_llm")
         return lite_llm is not None and any(
             isinstance(model, lite_llm.LiteLlm) for model in self.models
         )
 
 
 class Definitions:
-    """The agents of one folder, and of its configuration.
+    """The agents of a folder, with the changes of the configuration applied.
 
     Args:
         agents_dir: Any ADK agents folder, or the folder of a single agent.
-        configuration: What `config/agents.yaml` changes in them.
-        toolset: Makes the toolset of an MCP server of the configuration.
-        prepare: Called once for each definition that `load` returns, before it does.
+        configuration: Returns the current configuration, including `config/agents.yaml`.
+        toolset: Creates the toolset of a configured MCP server from its name.
+        prepare: Awaited once per agent, before `load` returns it for the first time.
 
     Raises:
         ConfigurationError: the folder does not exist.
@@ -98,7 +99,7 @@ class Definitions:
         self._prepared_names: set[str] = set()
         self._loaded: dict[str, tuple[AgentRecord, Definition]] = {}
         self._reasons: dict[str, str] = {}
-        """Why agents could not be loaded: the traceback of each reason is logged once."""
+        """Last error of each agent that could not be loaded, to log its traceback only once."""
 
     @cached_property
     def _loader(self) -> "AgentLoader":
@@ -107,11 +108,11 @@ class Definitions:
         return AgentLoader(str(self._agents_dir))
 
     def names(self) -> list[str]:
-        """All agents of the folder, those included that cannot be loaded."""
+        """Return the sorted names of all agents, including those that cannot be loaded."""
         return sorted(self._loader.list_agents())
 
     async def load(self, name: str) -> Definition:
-        """As `get`; what takes long is done in a thread.
+        """Return the definition of an agent, loading it in a thread on first use.
 
         Raises: as `get`.
         """
@@ -123,11 +124,11 @@ class Definitions:
         return definition
 
     def get(self, name: str) -> Definition:
-        """The definition of an agent, loaded at first use.
+        """Return the definition of an agent, loading it on first use.
 
         Raises:
             AgentNotFoundError: there is no such agent.
-            AgentLoadError: it exists, but its code or YAML fails.
+            AgentLoadError: the agent's code or YAML fails.
         """
         record = self._configuration().agent(name)
         known = self._loaded.get(name)
@@ -141,7 +142,7 @@ class Definitions:
             return known[1]
 
     def try_get(self, name: str) -> Definition | AgentLoadError:
-        """The definition, or the error for which it cannot be loaded.
+        """Return the definition of an agent, or the error why it cannot be loaded.
 
         Raises:
             AgentNotFoundError: there is no such agent.
@@ -152,11 +153,19 @@ class Definitions:
             return error
 
     def part(self, name: str, function: str, *, file: str) -> Callable[[], object] | None:
-        """A function of a file that the agent's folder may bring; None when there is no such file.
+        """Return a function from an optional module of the agent's folder.
+
+        Args:
+            name: The agent.
+            function: Name of the function.
+            file: Name of the module, without `.py`.
+
+        Returns:
+            The function, or None if the folder has no such module.
 
         Raises:
             AgentNotFoundError: there is no such agent.
-            AgentLoadError: the agent, or the file, fails or has no such function.
+            AgentLoadError: the agent or the module fails, or the function is missing.
         """
         there = (Path(self._loader.agents_dir) / name / f"{file}.py").is_file()
         if name in self.names() and not there:
@@ -194,7 +203,7 @@ class Definitions:
         return loaded if isinstance(loaded, App) else App(name=name, root_agent=loaded)
 
     def _with_record(self, app: App, record: AgentRecord) -> App:
-        """The app as the configuration wants it; what was loaded is left as it is."""
+        """Return a copy of the app with the configuration applied; the app itself if unchanged."""
         for agent in _llm_agents(app.root_agent):
             if agent.model:
                 without_client_retries(agent.canonical_model)
@@ -214,7 +223,7 @@ class Definitions:
 
 
 def broken_part(name: str, file: str, reason: str) -> AgentLoadError:
-    """The error of an agent of which something beside it cannot be used; itself it can."""
+    """Return the error for an optional module that fails, of an agent that works otherwise."""
     return AgentLoadError(
         f"The {file} of the agent {name!r} cannot be loaded: {reason}",
         remedy="run `oda doctor` for details",
@@ -222,7 +231,7 @@ def broken_part(name: str, file: str, reason: str) -> AgentLoadError:
 
 
 def _llm_agents(node: object, seen: set[int] | None = None) -> Iterator[LlmAgent]:
-    """All LLM agents of a tree, through sub-agents, graph nodes and agents used as tools."""
+    """Yield all LLM agents of a tree, through sub-agents, graph nodes and agents used as tools."""
     seen = set() if seen is None else seen
     if id(node) in seen:
         return

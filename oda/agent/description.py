@@ -1,4 +1,4 @@
-"""What there is to talk to, told for people and for the API."""
+"""Descriptions of the available apps, for people and for the API."""
 
 from collections.abc import Iterable, Sequence
 from typing import Literal, Protocol, runtime_checkable
@@ -13,36 +13,36 @@ from oda.errors import AgentLoadError
 
 
 class ModelState(BaseModel):
-    """What the app's first agent is answered by."""
+    """The model that answers the app's first agent."""
 
     state: Literal["configured", "not_configured", "own", "none"]
-    """`own`: the agent brings its model; `none`: it uses none."""
+    """`own`: the agent brings its own model; `none`: it uses no model."""
     name: str | None = None
 
 
 @runtime_checkable
 class AsksModels(Protocol):
-    """A root that asks models by itself, without any LLM agent, such as an orchestrator."""
+    """A root that calls models itself, without an LLM agent, such as an orchestrator."""
 
     @property
     def models(self) -> Sequence[BaseLlm]: ...
 
 
 class AppDescription(BaseModel):
-    """Something to talk to."""
+    """An app that users can talk to."""
 
     name: str
     description: str
     model: ModelState
     tools: list[str]
     templates: list[str] = []
-    """What it can make, as `names()` in its folder's `templates.py` says."""
+    """Names of its templates, from `names()` in its folder's `templates.py`."""
     error: str | None = None
-    """Why it cannot be used, if it cannot."""
+    """Why the app cannot be used; None if it can."""
 
 
 def describe(definitions: Definitions, models: Models) -> list[AppDescription]:
-    """All apps of a folder, with those that cannot be loaded."""
+    """Describe all apps of a folder, including those that cannot be loaded."""
     return [
         _describe(name, definitions.try_get(name), models, _templates(definitions, name))
         for name in definitions.names()
@@ -50,14 +50,14 @@ def describe(definitions: Definitions, models: Models) -> list[AppDescription]:
 
 
 def models_of(definition: Definition) -> Sequence[BaseLlm]:
-    """The models of all LLM agents of an app, and those that the app itself asks."""
+    """Return the models of an app's LLM agents and those that its root calls itself."""
     root = definition.app.root_agent
     own = root.models if isinstance(root, AsksModels) else ()
     return (*definition.models, *own)
 
 
 def model_state(definition: Definition, models: Models) -> ModelState:
-    """What the app's first LLM agent is answered by, or the app itself where it has none."""
+    """Return the model of the app's first LLM agent, or else the first that its root calls."""
     for model in models_of(definition):
         if not isinstance(model, ConfiguredModel):
             return ModelState(state="own", name=model.model)
@@ -71,7 +71,7 @@ def model_state(definition: Definition, models: Models) -> ModelState:
 def _templates(definitions: Definitions, name: str) -> list[str]:
     try:
         names = definitions.part(name, "names", file="templates")
-    except AgentLoadError:  # told of the agent itself
+    except AgentLoadError:  # reported in the agent's own description
         return []
     found = names() if names is not None else ()
     return [str(one) for one in found] if isinstance(found, Iterable) else []

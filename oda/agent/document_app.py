@@ -5,18 +5,18 @@ from pydantic import JsonValue
 
 
 class DocumentApp(App):
-    """An ADK app that says which of its session state people work on.
+    """An ADK app that declares which keys of its session state are documents.
 
-    It is used as any `App`. `oda chat` shows what each turn has changed in the documents.
+    `oda chat` shows the changes that each turn makes to the documents.
     """
 
     documents: tuple[str, ...] = ()
-    """Keys of the session state; their values are JSON."""
+    """Keys of the session state whose values are documents, as JSON."""
     bookkeeping: frozenset[str] = frozenset()
-    """Keys of a document whose changes nobody needs to see, such as a count of edits."""
+    """Keys of a document whose changes are not shown, such as an edit counter."""
 
     def to_show(self, document: JsonValue) -> JsonValue:
-        """A document without its bookkeeping."""
+        """Return a document without its bookkeeping keys."""
         if not isinstance(document, dict):
             return document
         return {key: value for key, value in document.items() if key not in self.bookkeeping}

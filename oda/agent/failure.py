@@ -1,9 +1,9 @@
-"""Why an attempt failed, and whether another one may help.
+"""Classification of failed attempts: the reason, and whether a retry may help.
 
-Pure: an exception or an error event goes in, a `Failure` comes out. Client libraries are recognised
-by class name and attributes, so none of them is imported here. Sources: specification "Retry and
-resume" rule 3; the error tables of LiteLLM, google-genai and Anthropic, which
-`tests/integration/test_model_failures.py` checks against the real clients.
+Pure functions that turn an exception or an error event into a `Failure`. Errors of client libraries
+are recognized by class name and attributes, so none of them is imported here. Based on the error
+tables of LiteLLM, google-genai and Anthropic, which `tests/integration/test_model_failures.py`
+checks against the real clients.
 """
 
 import re
@@ -15,7 +15,7 @@ from oda.errors import DailyLimitError, OdaError
 from oda.message.redaction import redact
 
 RETRYABLE_STATUS = frozenset({408, 409, 425, 429})
-"""Besides every 5xx."""
+"""HTTP statuses to retry, in addition to all 5xx."""
 
 _HTTP_STATUS = re.compile(r"[1-5][0-9][0-9]")
 
@@ -65,7 +65,8 @@ _NETWORK_WORDS = (
     "WriteError",
 )
 _STORE_ERRORS = frozenset({"OperationalError", "InterfaceError", "IntegrityError"})
-"""An id that is taken was stored by another node meanwhile: the next attempt finds it."""
+"""Names of SQL errors to retry. After an `IntegrityError` for an id that another node has stored,
+the next attempt finds the stored row."""
 
 _EVENT_CODES: Mapping[str, tuple[str, bool]] = {
     "MALFORMED_FUNCTION_CALL": ("malformed_output", True),
@@ -126,21 +127,21 @@ _REMEDIES = {
 
 @dataclass(frozen=True)
 class Failure:
-    """One failed attempt, in words that may be shown to a client."""
+    """Why an attempt failed, without secrets, so that clients may see it."""
 
     code: str
-    """Stable, such as `rate_limited`, `timeout`, `authentication`, `programming_error`."""
+    """Stable code such as `rate_limited`, `timeout`, `authentication` or `programming_error`."""
     message: str
-    """One redacted line."""
+    """Redacted message of one line."""
     error_type: str
-    """Exception class, or the model's own error code."""
+    """Name of the exception class, or the model's own error code."""
     retryable: bool
     retry_after_s: float | None = None
-    """Seconds that the server asked to wait."""
+    """Seconds to wait, as requested by the server."""
 
 
 class ModelReportedError(Exception):
-    """A model has answered with an error instead of raising one."""
+    """Raised when a model reports an error in its answer instead of raising one."""
 
     def __init__(self, error_code: str, error_message: str | None) -> None:
         super().__init__(error_message or error_code)
@@ -149,7 +150,12 @@ class ModelReportedError(Exception):
 
 
 def classify(error: BaseException, *, now: float) -> Failure:
-    """Classify an exception. `now` (epoch seconds) is for a `Retry-After` given as a date."""
+    """Classify an exception.
+
+    Args:
+        error: The exception; groups and wrappers are unpacked.
+        now: Epoch seconds, to evaluate a `Retry-After` given as a date.
+    """
     failures = [_classify_one(cause, now) for cause in _root_causes(error)]
     for failure in failures:
         if not failure.retryable:
@@ -158,7 +164,7 @@ def classify(error: BaseException, *, now: float) -> Failure:
 
 
 def classify_event(error_code: str, error_message: str | None) -> Failure:
-    """Classify what a model reported in an event instead of raising it."""
+    """Classify an error that a model reported in an event."""
     code, retryable = _EVENT_CODES.get(error_code, ("model_error", False))
     if _HTTP_STATUS.fullmatch(error_code):
         code, retryable = _by_status(int(error_code), error_message or "")
@@ -173,7 +179,7 @@ def classify_event(error_code: str, error_message: str | None) -> Failure:
 def _root_causes(
     error: BaseException, seen: frozenset[int] = frozenset()
 ) -> Iterator[BaseException]:
-    """What really went wrong: through groups, ADK's node wrapper and plugin `RuntimeError`s."""
+    """Unpack exception groups, ADK's node errors and its `RuntimeError`s around plugin errors."""
     inner: Sequence[BaseException] = ()
     if isinstance(error, BaseExceptionGroup):
         inner = error.exceptions
@@ -204,7 +210,7 @@ def _classify_one(error: BaseException, now: float) -> Failure:
 
 def _code_of(error: BaseException) -> tuple[str, bool]:
     if isinstance(error, DailyLimitError):
-        return error.code, False  # a turn does not wait for the next day
+        return error.code, False  # retryable, but not within a turn: it would wait for the next day
     if isinstance(error, OdaError):
         return error.code, error.retryable
     names = {cls.__name__ for cls in type(error).__mro__}
@@ -225,7 +231,7 @@ def _code_of(error: BaseException) -> tuple[str, bool]:
 
 def _by_status(status: int, text: str) -> tuple[str, bool]:
     lowered = text.lower()
-    if status < 400:  # an error inside an answer that began well
+    if status < 400:  # an error within an answer that began with a success status
         return "malformed_output", True
     if status in (400, 413, 422):
         if any(phrase in lowered for phrase in _OVERFLOW_PHRASES):
@@ -276,6 +282,6 @@ def _message_of(error: BaseException, code: str) -> str:
 
 
 def _provider_message(text: str) -> str:
-    """What the provider says in the body that client libraries put into their errors."""
+    """Extract the provider's message from an error body that a client library quotes."""
     found = _BODY_MESSAGE.search(text)
     return found[2].replace("\\" + found[1], found[1]) if found else text

@@ -1,4 +1,4 @@
-"""The part of a session that a turn needs: read through a window that never cuts the turn."""
+"""Reads the part of a session that a turn needs, through a window that never cuts the turn."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -12,22 +12,22 @@ from google.adk.sessions.base_session_service import BaseSessionService, GetSess
 from oda.agent.resume import events_of
 
 _WINDOW_MARGIN = 16
-"""Room for the seals that are appended after the window was measured."""
+"""Extra events to load, for seals that are appended after the window was determined."""
 
 
 @dataclass(frozen=True)
 class StoredTurn:
-    """A turn that the session holds something of."""
+    """A turn of which the session has events."""
 
     session: Session
     events: Sequence[Event]
-    """Those of the turn, in order."""
+    """The turn's events, in order."""
     window: int | None
-    """How many recent events must be loaded to have all of the turn; None for all."""
+    """Number of recent events to load to have the whole turn; None for all."""
 
 
 class History:
-    """Reads and seals one session."""
+    """Reads and appends events of one session."""
 
     def __init__(
         self,
@@ -38,10 +38,10 @@ class History:
         self.key = key
         self._service = service
         self.recent_events = recent_events
-        """How many to load when no turn needs more; None for all."""
+        """Number of events to load unless a turn needs more; None for all."""
 
     async def of_turn(self, invocation_id: str) -> StoredTurn | None:
-        """Load enough of the session to hold all of the turn; None when nothing of it is stored."""
+        """Load enough of the session to have the whole turn; None if nothing of it is stored."""
         window = self.recent_events
         while True:
             session = await self.load(window)
@@ -57,10 +57,14 @@ class History:
             window *= 2
 
     async def complete(self, session: Session, window: int) -> None:
-        """Put before the `window` loaded events the older ones that the latest summary leaves out.
+        """Prepend the older events that the latest summary does not cover.
 
-        A summary is an event that ADK's compaction has stored. Where it is made regularly, it lies
-        inside of the window, and nothing more is loaded.
+        A summary is an event stored by ADK's compaction. If one is made regularly, it is within the
+        loaded window, and nothing more is loaded.
+
+        Args:
+            session: The session with its most recent events; it is changed.
+            window: The number of events that were requested.
         """
         loaded = session.events
         while len(loaded) >= window and not _reach_back_to_summary(loaded):
@@ -68,10 +72,10 @@ class History:
             wider = await self.load(window)
             if wider is None:
                 return
-            loaded[:0] = _before(loaded[0], wider.events)
+            loaded[:0] = _events_before(loaded[0], wider.events)
 
     async def load(self, window: int | None) -> Session | None:
-        """The session with its `window` most recent events, or all of them."""
+        """Load the session with its `window` most recent events, or all if it is None."""
         app_name, user_id, session_id = self.key
         return await self._service.get_session(
             app_name=app_name,
@@ -81,29 +85,29 @@ class History:
         )
 
     async def append(self, session: Session, events: Iterable[Event]) -> None:
-        """Store events in order."""
+        """Append events in order."""
         for event in events:
             await self._service.append_event(session, event)
 
 
 def keeps_one_summary(runner: Runner) -> bool:
-    """Whether ADK's compaction makes one running summary, which tells all that is older than it."""
+    """Return whether ADK's compaction keeps one running summary that covers all older events."""
     config = runner.app and runner.app.events_compaction_config
     return bool(config and config.token_threshold and config.compaction_interval is None)
 
 
 def piles_up_summaries(runner: Runner) -> bool:
-    """Whether ADK's compaction makes one summary after the other, for which all must be loaded."""
+    """Return whether ADK's compaction makes successive summaries, which need all events loaded."""
     config = runner.app and runner.app.events_compaction_config
     return bool(config and config.compaction_interval is not None)
 
 
-def _before(first: Event, events: Iterable[Event]) -> Iterable[Event]:
+def _events_before(first: Event, events: Iterable[Event]) -> Iterable[Event]:
     return takewhile(lambda event: event.id != first.id, events)
 
 
 def _reach_back_to_summary(events: Sequence[Event]) -> bool:
-    """Whether the events that follow on what a summary tells begin inside of a window."""
+    """Return whether `events` include all that the latest summary among them does not cover."""
     for event in reversed(events):
         if (summary := event.actions.compaction) and summary.end_timestamp is not None:
             return events[0].timestamp <= summary.end_timestamp

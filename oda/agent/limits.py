@@ -1,4 +1,4 @@
-"""What one turn may use up, and what it has used."""
+"""Limits and usage of a turn."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ from oda.agent.model.prices import cost_usd
 from oda.errors import LimitExceededError
 
 COUNTED = ("model_calls", "tokens", "cost_usd")
-"""The limits that a person or a policy may raise; time passes anyway."""
+"""The limits that a person or a policy may raise, which excludes the time limit."""
 
 
 class Limits(BaseModel):
@@ -21,25 +21,25 @@ class Limits(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     model_calls: int | None = Field(default=500, ge=1)
-    """Calls of models, failed ones included."""
+    """Model calls, including failed ones."""
     tokens: int | None = Field(default=None, ge=1)
     """Input and output tokens together."""
     cost_usd: float | None = Field(default=None, gt=0)
     """US dollars, where the model's price is known."""
     timeout_s: float | None = Field(default=600.0, gt=0)
-    """Seconds from the start of the turn, waits between attempts included."""
+    """Seconds from the start of the turn, including waits between attempts."""
 
 
 class TurnLimits(Limits):
-    """The limits of a turn, and what happens when they are used up."""
+    """Limits of a turn, and the policy when they are used up."""
 
     cheaper_model: str | None = None
-    """Configured models give way to this one, for as much again; None ends the turn."""
+    """Replaces configured models at a used-up limit, doubling the limits; None ends the turn."""
     cheaper_from_start: bool = False
-    """Whether it is so from the first call on."""
+    """Whether the cheaper model is used from the first call on."""
 
     def raised(self, times: int) -> Self:
-        """So many times as much, but for the time."""
+        """Return these limits multiplied by `times`, except for the time limit."""
         return self.model_copy(
             update={
                 name: times * limit
@@ -49,7 +49,7 @@ class TurnLimits(Limits):
         )
 
     def within(self, others: Mapping[str, float | None]) -> Self:
-        """The lower of each limit and that of the same name in `others`."""
+        """Return these limits, each lowered to that of the same name in `others`."""
         lower = {
             name: limit
             for name, limit in others.items()
@@ -60,17 +60,17 @@ class TurnLimits(Limits):
 
 @dataclass
 class Usage:
-    """What a turn has used so far."""
+    """Usage of a turn so far."""
 
     model_calls: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
     cost_usd: float | None = None
-    """None as long as no price is known."""
+    """US dollars; None as long as no price is known."""
     _charged: set[str] = field(default_factory=set, repr=False)
 
     def recall(self, turn: Iterable[Event]) -> None:
-        """Count what the stored events of a turn say was used before this process ran it."""
+        """Count the usage recorded in a turn's stored events, such as before a crash."""
         for event in turn:
             if event.usage_metadata and event.id not in self._charged:
                 self.model_calls += 1
@@ -79,7 +79,7 @@ class Usage:
     def add(
         self, event_id: str, model: str | None, usage: GenerateContentResponseUsageMetadata
     ) -> None:
-        """Count the tokens of one model answer; the same event counts once."""
+        """Count the tokens of a model's answer; each event is counted once."""
         if event_id in self._charged:
             return
         self._charged.add(event_id)
@@ -92,10 +92,10 @@ class Usage:
             self.cost_usd = (self.cost_usd or 0.0) + cost
 
     def check(self, limits: TurnLimits) -> None:
-        """Refuse a further model call when a limit is used up.
+        """Check that a further model call is allowed.
 
         Raises:
-            LimitExceededError: naming the limit and its value.
+            LimitExceededError: a limit is used up; the message names it.
         """
         if exceeded := exceeded_limit(self, limits):
             raise LimitExceededError(
@@ -105,7 +105,7 @@ class Usage:
 
 
 def exceeded_limit(usage: Usage, limits: Limits) -> str | None:
-    """The limit that is used up, such as `20 model calls`; None when none is."""
+    """Return the limit that is used up, such as `20 model calls`, or None."""
     for unit, used, limit in (
         ("model calls", usage.model_calls, limits.model_calls),
         ("tokens", usage.input_tokens + usage.output_tokens, limits.tokens),

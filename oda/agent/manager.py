@@ -1,4 +1,4 @@
-"""`OdaAgentManager`: makes a session-bound `OdaAgent` for an agent name and a session."""
+"""`OdaAgentManager`: creates the `OdaAgent` for an agent name and a session."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ from oda.tools.ledger import ToolLedger
 from oda.tools.limits import ToolLimits
 
 Ping = Callable[[], Awaitable[None]]
-"""Raises `UnavailableError` when a store does not answer."""
+"""Raises `UnavailableError` if a store is unreachable."""
 
 
 @dataclass(frozen=True)
@@ -33,13 +33,13 @@ class Services:
 
     session: BaseSessionService
     artifact: BaseArtifactService
-    """As agents write."""
+    """For artifacts written by agents."""
     uploads: BaseArtifactService
-    """The same artifacts, as people write."""
+    """For artifacts written by people, in the same store."""
     memory: BaseMemoryService
     credential: BaseCredentialService
     ping: Ping
-    """Asks the store of the sessions."""
+    """Checks the store of the sessions."""
 
 
 class OdaAgentManager:
@@ -64,9 +64,11 @@ class OdaAgentManager:
         self._ledger = ledger
 
     def create(self, agent_name: str, session: SessionKey) -> OdaAgent:
-        """Make the agent of that name for a session.
+        """Create an agent for a session.
 
-        The name is one of the session's app (its root or an agent below it), or another app's.
+        Args:
+            agent_name: An agent of the session's app (its root or one below it), or another app.
+            session: The session.
 
         Raises:
             AgentNotFoundError: there is no agent of that name.
@@ -101,10 +103,10 @@ class OdaAgentManager:
         )
 
     def policy(self, agent_name: str) -> RetryPolicy:
-        """The agent's retry policy, with the settings' overrides.
+        """Return an agent's retry policy, with the overrides of the settings applied.
 
         Raises:
-            ConfigurationError: an override names no field, or has a wrong value.
+            ConfigurationError: an override has an unknown field or an invalid value.
         """
         base = self._configuration().retry_policy(agent_name).model_dump()
         try:
@@ -118,7 +120,7 @@ class OdaAgentManager:
             ) from error
 
     def limits(self) -> TurnLimits:
-        """The limits of a turn, from the settings."""
+        """Return the limits of a turn from the settings."""
         turn = self._settings.turn
         return TurnLimits(
             model_calls=turn.model_calls,

@@ -1,7 +1,6 @@
-"""The events by which a client learns of retries and of a turn's end without an answer.
+"""Notices: events that tell the client of a retry or of a turn's end without an answer.
 
-They are valid ADK events, are yielded and never stored, so no model sees them. Their exact form is
-rule 4 of "Retry and resume" in the runtime specification.
+Notices are valid ADK events that are yielded but never stored, so no model sees them.
 """
 
 from typing import Any
@@ -22,17 +21,17 @@ NOTICES = frozenset({RETRY_ATTEMPT, MAX_RETRIES_EXCEEDED, NON_RETRYABLE_ERROR, C
 
 
 def is_notice(event: Event) -> bool:
-    """Whether the event is one of ours rather than an agent's."""
+    """Return whether an event is a notice rather than an agent's event."""
     return event.author == AUTHOR and event.error_code in NOTICES
 
 
 def is_final_notice(event: Event) -> bool:
-    """Whether the event says that the turn has ended without an answer."""
+    """Return whether an event is the notice that a turn has ended without an answer."""
     return is_notice(event) and event.error_code != RETRY_ATTEMPT
 
 
 def final_code(event: Event) -> str | None:
-    """Why the turn has ended without an answer, as in `Turn.error`; None for any other event."""
+    """Return the error code of a final notice, as in `Turn.error`; None for any other event."""
     if not is_final_notice(event):
         return None
     code: str | None = ((event.custom_metadata or {}).get("error") or {}).get("code")
@@ -40,7 +39,7 @@ def final_code(event: Event) -> str | None:
 
 
 def is_store_notice(event: Event) -> bool:
-    """Whether the event says that the turn has ended because its store was away."""
+    """Return whether an event is the notice that a turn has failed on an unreachable store."""
     code = final_code(event)
     kind = (event.custom_metadata or {}).get("error_type")
     return code in ("store_unavailable", UnavailableError.code) and kind != "IntegrityError"
@@ -56,7 +55,7 @@ def retry_attempt(
     discard_partial: bool,
     timestamp: float,
 ) -> Event:
-    """Announce retry number `retry`, which begins in `delay_s` seconds."""
+    """Return the notice of retry number `retry`, which begins in `delay_s` seconds."""
     text = f"Retry attempt {retry}/{max_retries} for agent execution"
     metadata: dict[str, Any] = {
         "attempt": retry,
@@ -87,7 +86,7 @@ def gave_up(
     discard_partial: bool,
     timestamp: float,
 ) -> Event:
-    """End the turn: the retries are used up, or the failure is none that a retry can mend."""
+    """Return the final notice of a failure after all retries, or of one that is not retryable."""
     metadata: dict[str, Any] = {
         "attempts": retries + 1,
         "error_type": failure.error_type,
@@ -107,7 +106,7 @@ def gave_up(
 
 
 def cancelled(*, invocation_id: str, timestamp: float) -> Event:
-    """End the turn because it was cancelled."""
+    """Return the final notice of a cancelled turn."""
     return _final(
         CANCELLED,
         "The turn was cancelled",

@@ -26,11 +26,11 @@ from oda.tools.limits import ToolLimits
 Status = Literal["initializing", "ready", "running", "retrying", "failed", "closing", "closed"]
 
 RECENT_EVENTS = 100
-"""How many stored events a turn loads by default; the running turn is never cut."""
+"""Number of stored events a turn loads by default; more if the turn itself has more."""
 
 
 class CancelReceipt:
-    """What `cancel` did. Await it to know that the turn has ended and the session is clean."""
+    """Result of `cancel`. Await it to wait until the turn has ended and its calls are sealed."""
 
     def __init__(self, cancelled: bool, ended: asyncio.Event | None) -> None:
         self.cancelled = cancelled
@@ -53,18 +53,18 @@ class OdaAgent:
     """Runs the turns of one session, one at a time.
 
     The generators end with an answer or with exactly one escalating error event; a turn's failure
-    is never raised. The Runner belongs to the caller, `cleanup` does not close it.
+    is never raised. The caller owns the Runner; `cleanup` does not close it.
 
     Args:
-        runner: An ADK Runner; two plugins of ours are added to it.
+        runner: An ADK Runner; ODA adds two plugins to it.
         app_name, user_id, session_id: The session, which must exist.
-        max_retries: Retries after a turn's first attempt, when no `policy` is given.
+        max_retries: Retries after a turn's first attempt, if no `policy` is given.
         policy: When to retry and how long to wait.
-        limits: What one turn may use up.
-        recent_events: How many stored events a turn loads, more where ADK's compaction has left
-            more; None for all.
-        tool_limits: What a tool call may take.
-        ledger: Where tool calls are recorded, so that after a crash it is known what has run.
+        limits: Limits of a turn.
+        recent_events: Number of stored events a turn loads, more if ADK's compaction needs them;
+            None for all.
+        tool_limits: Limits of tool calls.
+        ledger: Records tool calls, so that it is known after a crash which ones ran.
         clock: Time and sleep, replaceable in tests.
         on_cleanup: Awaited once by `cleanup`.
     """
@@ -119,12 +119,12 @@ class OdaAgent:
         """Run one turn and yield its ADK events.
 
         Args:
-            new_message: A text or an ADK content.
-            invocation_id: The turn's name in the session, by default a new one. A turn that was
-                begun under this name goes on, and its message is stored once.
-            state_delta: State changes that are stored with the message.
-            run_config: ADK's own; for partial texts set its `streaming_mode`.
-            limits: Instead of the agent's.
+            new_message: Text or ADK content.
+            invocation_id: The turn's id in the session; by default a new one. A turn that has
+                already begun under this id is resumed, and its message is stored only once.
+            state_delta: State changes to store with the message.
+            run_config: ADK's run configuration; its `streaming_mode` enables partial text.
+            limits: Limits of the turn; by default the agent's.
 
         Raises:
             InvalidRequestError: the message is empty.
@@ -148,7 +148,7 @@ class OdaAgent:
         run_config: RunConfig | None = None,
         limits: TurnLimits | None = None,
     ) -> AsyncGenerator[Event, None]:
-        """Go on with a turn that was interrupted, by a crash for example, to its answer.
+        """Resume an interrupted turn, for example after a crash, and yield its remaining events.
 
         Raises: as `run_async`.
         """
@@ -172,18 +172,18 @@ class OdaAgent:
             turn.ended.set()
 
     def run(self, new_message: Message) -> Iterator[Event]:
-        """`run_async` for callers without an event loop.
+        """Blocking version of `run_async`, for callers without an event loop.
 
-        The turn runs on the loop that the agent was made on, if that runs in another thread, else
-        on a loop of its own.
+        The turn runs on the event loop that created the agent, if that loop runs in another thread,
+        else on a new one.
         """
         return iterate(lambda: self.run_async(new_message), self._home)
 
     def cancel(self) -> CancelReceipt:
-        """End the running turn, also while it waits to retry; harmless when none is running.
+        """End the running turn, if any, even while it waits for a retry.
 
-        Calls without a result are sealed as cancelled, and the turn's last event is an escalating
-        `CANCELLED`. The result may be awaited.
+        Open calls are sealed as cancelled, and the turn's last event is an escalating `CANCELLED`.
+        Await the receipt to wait for the end of the turn.
         """
         if self._turn is None:
             return CancelReceipt(False, None)
@@ -203,11 +203,11 @@ class OdaAgent:
         return "ready" if self._turn is None else self._turn.phase
 
     def is_ready(self) -> bool:
-        """Whether a new message would be taken now."""
+        """Return whether a new message would be accepted now."""
         return self.status == "ready"
 
     def get_agent_info(self) -> dict[str, Any]:
-        """What the agent is and does, as plain data."""
+        """Return the agent's session, status and last turn as plain data."""
         turn = self._last_turn
         return {
             "app_name": self.app_name,
@@ -222,7 +222,7 @@ class OdaAgent:
         }
 
     def reset(self) -> None:
-        """Forget the last turn's retries and error.
+        """Clear the last turn's retries and error.
 
         Raises:
             SessionBusyError: a turn is running; cancel it first.

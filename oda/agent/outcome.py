@@ -1,4 +1,4 @@
-"""How a turn ended, told from its events. Pure."""
+"""The outcome of a turn, derived from its events. Pure functions over ADK events."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -11,13 +11,13 @@ from oda.agent.notices import CANCELLED, is_final_notice
 from oda.agent.resume import answer_of
 
 INPUT = "adk_request_input"
-"""What the call is named by which a node of a graph asks a person."""
+"""Name of the call with which a graph node asks a person for input."""
 
 Outcome = Literal["succeeded", "failed", "cancelled", "waiting_input"]
 
 
 class OpenQuestion(TypedDict):
-    """What a person is asked: a long-running call without a response."""
+    """A question to a person: a long-running call without a response."""
 
     id: str
     name: str
@@ -26,24 +26,24 @@ class OpenQuestion(TypedDict):
 
 @dataclass(frozen=True)
 class TurnOutcome:
-    """The end of a turn."""
+    """Status, reply, error and open questions of a turn."""
 
     status: Outcome
     reply: str
     error: dict[str, Any] | None = None
-    """`{code, message, retryable}`"""
+    """`{code, message, retryable}`, if the turn failed."""
     pending_input: tuple[OpenQuestion, ...] = ()
 
 
 def outcome_of(events: Iterable[Event]) -> TurnOutcome:
-    """The outcome of a turn whose (non-partial) events are these."""
+    """Return the outcome of a turn from its events; partial events are ignored."""
     turn = [event for event in events if not event.partial]
     last = turn[-1] if turn else None
     if last is not None and is_final_notice(last):
         if last.error_code == CANCELLED:
             return TurnOutcome("cancelled", "")
         return TurnOutcome("failed", "", error=_error(last))
-    if waiting := _waiting(turn):
+    if waiting := _open_questions(turn):
         return TurnOutcome("waiting_input", answer_of(turn), pending_input=waiting)
     return TurnOutcome("succeeded", answer_of(turn))
 
@@ -59,7 +59,7 @@ def _error(notice: Event) -> dict[str, Any]:
     }
 
 
-def _waiting(turn: Iterable[Event]) -> tuple[OpenQuestion, ...]:
+def _open_questions(turn: Iterable[Event]) -> tuple[OpenQuestion, ...]:
     asked: dict[str, OpenQuestion] = {}
     for event in turn:
         for call in event.get_function_calls():

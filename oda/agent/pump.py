@@ -1,4 +1,4 @@
-"""Run an event stream in a task of its own, in step with whoever reads it."""
+"""Runs an event stream in a separate task, in step with its reader."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
@@ -9,15 +9,15 @@ from google.adk.events import Event
 from oda.tools.progress import telling
 
 _PATIENCE_S = 5.0
-"""How long work may take to end after it was cancelled, before it is cancelled again."""
+"""Time for cancelled work to end before it is cancelled again."""
 
 
 class Pump:
-    """The one piece of work of a turn that runs at a time, so that it can be stopped from anywhere.
+    """Runs the work of a turn, one piece at a time, in a task that can be stopped from anywhere.
 
-    The stream is at most one event ahead of its reader, as in ADK itself: what follows an event
-    begins when the event has been taken. What is told in between (`oda.tools.progress`) comes in
-    its place, and nothing waits for it.
+    As in ADK itself, the stream is at most one event ahead of its reader: work continues only when
+    an event has been consumed. Progress events (`oda.tools.progress`) are passed on in order, but
+    work does not wait for them.
     """
 
     def __init__(self) -> None:
@@ -25,7 +25,7 @@ class Pump:
         self._stopped = False
 
     def stop(self) -> None:
-        """Cancel the running work, if any; its reader sees the end of the stream."""
+        """Cancel the running work, if any; for its reader, the stream ends."""
         self._stopped = True
         if self._task is not None:
             self._task.cancel()
@@ -36,9 +36,11 @@ class Pump:
         *,
         within: AbstractAsyncContextManager[None],
     ) -> AsyncGenerator[Event, None]:
-        """Yield the events of `source()`; raise what it raises; end early when stopped.
+        """Yield the events of `source()` until it ends, raises, or is stopped.
 
-        All of it happens inside the context `within`, a time limit for example.
+        Args:
+            source: Starts the stream.
+            within: Context to run the stream in, such as a time limit.
         """
         queue: asyncio.Queue[Event | None] = asyncio.Queue()
         self._stopped = False
@@ -48,7 +50,7 @@ class Pump:
                 with telling(queue.put_nowait):
                     async with within, aclosing(source()) as events:
                         async for event in events:
-                            if self._stopped:  # the source has swallowed the cancellation
+                            if self._stopped:  # the source has suppressed the cancellation
                                 break
                             queue.put_nowait(event)
                             await queue.join()
@@ -60,19 +62,19 @@ class Pump:
             while (event := await queue.get()) is not None:
                 yield event
                 queue.task_done()
-            await _outcome(task)
+            await _join(task)
         finally:
             await self._finish(task)
 
     async def run(self, work: Callable[[], Awaitable[None]]) -> None:
-        """Await `work()`, returning early when stopped."""
+        """Await `work()`; return early if stopped."""
 
         async def run() -> None:
             await work()
 
         task = self._task = asyncio.create_task(run())
         try:
-            await _outcome(task)
+            await _join(task)
         finally:
             await self._finish(task)
 
@@ -83,12 +85,12 @@ class Pump:
                 await asyncio.wait({task}, timeout=_PATIENCE_S)
                 task.cancel()
             if not task.cancelled():
-                task.exception()  # nobody reads on; asyncio would report it as forgotten
+                task.exception()  # else asyncio logs that it was never retrieved
         self._task = None
 
 
-async def _outcome(task: asyncio.Task[None]) -> None:
-    """Wait for the task and raise its error; that it was stopped is no error."""
+async def _join(task: asyncio.Task[None]) -> None:
+    """Wait for a task and raise its error, unless it was cancelled."""
     await asyncio.wait({task})
     if not task.cancelled():
         task.result()

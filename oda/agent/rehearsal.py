@@ -1,4 +1,4 @@
-"""One turn that leaves nothing behind, so that no user's turn pays for lazy imports."""
+"""A warm-up turn in memory, so that no user's turn pays for lazy imports."""
 
 from google.adk.agents._streaming_mode import StreamingMode
 from google.adk.agents.llm_agent import LlmAgent
@@ -13,7 +13,7 @@ _NAME = "rehearsal"
 
 
 async def rehearse(*, with_litellm: bool) -> None:
-    """Run a turn in memory; with LiteLLM, through its own mock of an answer."""
+    """Run a turn in memory, optionally through LiteLLM's mocked response."""
     agent = LlmAgent(name=_NAME, model=_model(with_litellm), tools=[_nothing])
     runner = InMemoryRunner(agent=agent, app_name=_NAME)
     await runner.session_service.create_session(app_name=_NAME, user_id=_NAME, session_id=_NAME)
@@ -37,7 +37,7 @@ def _model(with_litellm: bool) -> BaseLlm:
     return LiteLlm(
         model="openai/rehearsal",
         mock_response="ok",
-        # Not our `CheckedClient`: no provider says that a mocked stream is complete.
+        # Not our `CheckedClient`: a mocked stream has no provider's finish reason.
         llm_client=LiteLLMClient(),
         stream_options={"include_usage": True},
         num_retries=0,

@@ -1,8 +1,8 @@
-"""Which runs of agents are finished when a turn goes on, so that they are not made again.
+"""Finished agent runs of a turn that is resumed, which must not run again.
 
-A sequence, loop or parallel starts its agents again from the last checkpoint that ADK has stored of
-it, and where ADK keeps none, inside a graph or behind a transfer, from the first. An agent that had
-finished after that is skipped.
+ADK restarts the agents of a sequence, loop or parallel from its last stored checkpoint, or from the
+first agent where it stores none: inside a graph or after a transfer. Agents that finished after
+that point are skipped.
 """
 
 from collections import defaultdict
@@ -17,16 +17,21 @@ from oda.agent.agent_tree import agents_below, is_composite, speaks_for
 from oda.agent.resume import ends_a_run, is_waiting
 
 RunKey = tuple[str, str | None]
-"""Name of an agent, and the branch on which it ran."""
+"""Name and branch of an agent's run."""
 
 
 def finished_runs(
     turn: Sequence[Event], root: object, *, from_checkpoints: bool
 ) -> dict[RunKey, list[bool]]:
-    """The finished runs that ADK would make again, in order.
+    """Return the finished runs that ADK would repeat, in order.
 
-    Each is told by whether it asked the loop around it to end. `from_checkpoints` says whether ADK
-    goes on from the checkpoints that are in the turn.
+    Args:
+        turn: The turn's events.
+        root: The root agent.
+        from_checkpoints: Whether ADK resumes from the checkpoints in the turn.
+
+    Returns:
+        For each run, whether it escalated to end the loop around it.
     """
     finished: dict[RunKey, list[bool]] = defaultdict(list)
     for agent in agents_below(root):
@@ -36,7 +41,7 @@ def finished_runs(
         start = 1 + _last(turn, _is_checkpoint_of(parent)) if from_checkpoints else 0
         since = turn[start:]
         if isinstance(parent, ParallelAgent) and _last(since, _is_end_of(agent)) >= 0:
-            continue  # ADK sees to that itself
+            continue  # ADK skips it itself
         inside = {below.name for below in agents_below(agent)}
         escalated = False
         for event in since:
@@ -50,7 +55,10 @@ def finished_runs(
 
 
 def ended_in_earlier_round(turn: Sequence[Event], parallel: ParallelAgent) -> list[str]:
-    """Agents of a parallel that ADK takes for ended, though it was an earlier round of a loop."""
+    """Return the agents of a parallel that ended in an earlier round of the loop around it.
+
+    ADK considers them finished in the current round.
+    """
     begun = _last(turn, _is_checkpoint_of(parallel), _is_end_of(parallel))
     return [
         agent.name for agent in parallel.sub_agents if 0 <= _last(turn, _is_end_of(agent)) < begun
@@ -58,10 +66,10 @@ def ended_in_earlier_round(turn: Sequence[Event], parallel: ParallelAgent) -> li
 
 
 def interrupted_nodes(turn: Iterable[Event], root: object) -> list[Event]:
-    """Error events for the agents in a graph that ADK would wrongly take for finished.
+    """Return error events for agents in a graph that ADK would wrongly consider finished.
 
-    It does so when the last that it has of a node is a text or a change of state, and with each
-    sequence, loop or parallel. A node that has a result is finished; a failed one is run again.
+    ADK does so if a node's last event is a text or a state change, and for each sequence, loop or
+    parallel. An error event makes it run the node again.
     """
     agents = {agent.name: agent for agent in agents_below(root)}
     last: dict[str, Event] = {}
@@ -102,7 +110,7 @@ def _finishes(event: Event, agent: BaseAgent) -> bool:
 
 
 def _last(turn: Sequence[Event], *tests: Callable[[Event], bool]) -> int:
-    """Index of the last event that passes one of the tests; -1 if none does."""
+    """Return the index of the last event that passes one of the tests, or -1."""
     return max((i for i, event in enumerate(turn) if any(t(event) for t in tests)), default=-1)
 
 

@@ -1,8 +1,8 @@
-"""What a turn's stored events say about going on with it. Pure functions over ADK events.
+"""Resuming a turn from its stored events. Pure functions over ADK events.
 
-The session's events are the journal of a turn. Before an attempt goes on from them, each function
-call without a response is *sealed*: an error response is appended, so that the model learns what
-became of the call, and ADK neither drops the call from the prompt nor ends the run in silence.
+The session's events are the log of a turn. Before an attempt resumes from them, each function call
+without a response is *sealed*: an error response is appended that tells the model what happened to
+the call. Otherwise ADK would drop the call from the prompt or end the run silently.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,12 +18,12 @@ from oda.tools.ledger import CallRecord
 from oda.tools.recording import OUTCOME_UNKNOWN, Answer, told_of
 
 RECORDED_CALLS = "oda_recorded_calls"
-"""Key in the `custom_metadata` of a call's event: true when a ledger records what starts."""
+"""Key in the `custom_metadata` of a call's event: true if a ledger records calls that start."""
 
 _ASKS_A_PERSON = "adk_request_"
 
 Recorded = Mapping[str, CallRecord]
-"""What the ledger has of a turn, by call id without the counter of repetitions."""
+"""The ledger's records of a turn, by call id without the repetition counter."""
 
 SealReason = Literal["cancelled", "failed", "unknown", "repeated"]
 
@@ -46,24 +46,24 @@ _SEALS: dict[SealReason, Answer] = {
 
 @dataclass(frozen=True)
 class OpenCall:
-    """A function call that has no response yet."""
+    """A function call without a response."""
 
     event: Event
     call: FunctionCall
 
 
 def events_of(events: Iterable[Event], invocation_id: str) -> list[Event]:
-    """The stored events of one turn, in order."""
+    """Return the events of one turn, in order."""
     return [event for event in events if event.invocation_id == invocation_id]
 
 
 def open_calls(turn: Iterable[Event]) -> list[OpenCall]:
-    """Calls of the turn that still lack a response and are not waiting for a person."""
+    """Return the turn's calls that have no response and do not wait for a person."""
     return [call for call in unanswered_calls(turn) if not _waits_for_a_person(call)]
 
 
 def unanswered_calls(turn: Iterable[Event]) -> list[OpenCall]:
-    """Calls of the turn without a response."""
+    """Return the turn's calls without a response."""
     unanswered: dict[str, OpenCall] = {}
     for event in turn:
         for response in event.get_function_responses():
@@ -75,19 +75,19 @@ def unanswered_calls(turn: Iterable[Event]) -> list[OpenCall]:
 
 
 def calls_never_begun(turn: Iterable[Event], recorded: Recorded | None) -> list[OpenCall]:
-    """Calls of long-running tools that look as if they waited, but were never made."""
+    """Return calls of long-running tools that look pending but were never started."""
     return [
         call
         for call in unanswered_calls(turn)
         if _waits_for_a_person(call)
         and not (call.call.name or "").startswith(_ASKS_A_PERSON)
         and _record_of(call, recorded) is None
-        and _is_recorded(call, recorded)
+        and _would_be_recorded(call, recorded)
     ]
 
 
 def unmade_repeats(turn: Iterable[Event]) -> list[OpenCall]:
-    """Calls that were sealed to be repeated by a process that died before it made them again."""
+    """Return calls sealed as repeated by a process that died before it repeated them."""
     called: dict[str, OpenCall] = {}
     unmade: dict[str, OpenCall] = {}
     for event in turn:
@@ -110,9 +110,9 @@ def _waits_for_a_person(open_call: OpenCall) -> bool:
 
 
 def seal(call: OpenCall, answer: Answer) -> Event:
-    """The event that closes `call` with a response that the model understands.
+    """Return the event that closes `call` with the response `answer`.
 
-    Its time is ADK's, as that of all stored events: databases order them by it.
+    Its timestamp comes from ADK's clock like that of all stored events, which are sorted by it.
     """
     event = Event(
         author=call.event.author,
@@ -140,7 +140,7 @@ def seal(call: OpenCall, answer: Answer) -> Event:
 
 @dataclass(frozen=True)
 class Repeat:
-    """An idempotent call that is made again, under a new id, by the agent that made it."""
+    """A call to be repeated under a new id, by the agent that made it."""
 
     agent: str
     branch: str | None
@@ -149,7 +149,7 @@ class Repeat:
 
 
 def repeat(call: OpenCall) -> Repeat:
-    """The same call with the next id of the original one, so that its idempotency key is kept."""
+    """Return the call with a new id, derived from the original to keep the idempotency key."""
     original = call.call
     return Repeat(
         agent=call.event.author,
@@ -162,7 +162,7 @@ def repeat(call: OpenCall) -> Repeat:
 
 
 def is_user_message(event: Event) -> bool:
-    """Whether the event is what a person said, not a tool result posted back."""
+    """Return whether an event is a person's message rather than a tool result."""
     return (
         event.author == "user"
         and event.content is not None
@@ -172,7 +172,7 @@ def is_user_message(event: Event) -> bool:
 
 
 def is_stored(turn: Iterable[Event], message: Content) -> bool:
-    """Whether `message` is already in the history of the turn."""
+    """Return whether `message` is among the turn's events."""
     posted = {
         part.function_response.id
         for part in message.parts or ()
@@ -190,14 +190,14 @@ def is_stored(turn: Iterable[Event], message: Content) -> bool:
 
 
 def is_error(event: Event) -> bool:
-    """Whether the event reports a failure; a text cut off at the output limit is an answer."""
+    """Return whether an event reports a failure; text cut off at the output limit is an answer."""
     if not event.error_code:
         return False
     return not (event.error_code == "MAX_TOKENS" and text_of(event))
 
 
 def is_answer(event: Event) -> bool:
-    """Whether the event is a complete text by an agent that asks for no tool."""
+    """Return whether an event is an agent's complete text without function calls."""
     return (
         not event.partial
         and event.author != "user"
@@ -209,25 +209,25 @@ def is_answer(event: Event) -> bool:
 
 
 def is_waiting(event: Event) -> bool:
-    """Whether the event leaves its agent waiting for a person or for a long-running tool."""
+    """Return whether an event leaves its agent waiting for a person or a long-running tool."""
     asked = event.actions.requested_tool_confirmations or event.actions.requested_auth_configs
     return bool(event.long_running_tool_ids or asked)
 
 
 def has_content(event: Event) -> bool:
-    """Whether an event is more than a checkpoint, a change of state or a node's value."""
+    """Return whether an event is more than a checkpoint, a state change or a node's output."""
     return bool(event.content and event.content.parts)
 
 
 def ends_a_run(event: Event) -> bool:
-    """Whether an agent has nothing left to do after the event: it answered, or waits."""
+    """Return whether an event ends its agent's run: the agent has answered or is waiting."""
     return has_content(event) and not is_error(event) and event.is_final_response()
 
 
 def recorded_end(turn: Sequence[Event]) -> list[Event]:
-    """The events that the turn has ended with: its answer, or what it waits for a person with.
+    """Return the events that ended the turn: its answer, or its questions to a person.
 
-    Empty when an agent had still something to do.
+    Empty if an agent still had something to do.
     """
     said = [event for event in turn if has_content(event) and not is_error(event)]
     if not said or said[-1].author == "user" or not ends_a_run(said[-1]):
@@ -243,7 +243,7 @@ def recorded_end(turn: Sequence[Event]) -> list[Event]:
 
 
 def text_of(event: Event) -> str:
-    """The visible text of an event: no thoughts."""
+    """Return the text of an event, without thoughts."""
     if event.content is None:
         return ""
     return "".join(
@@ -252,7 +252,7 @@ def text_of(event: Event) -> str:
 
 
 def answer_of(events: Iterable[Event]) -> str:
-    """The answer of a turn: its last complete text."""
+    """Return the answer of a turn: its last complete text."""
     answer = ""
     for event in events:
         if is_answer(event):
@@ -261,33 +261,36 @@ def answer_of(events: Iterable[Event]) -> str:
 
 
 def declares_idempotent(call: OpenCall) -> bool:
-    """Whether the tool was declared idempotent when the call was recorded."""
+    """Return whether the tool was declared idempotent when the call was stored."""
     return call.call.name in (call.event.custom_metadata or {}).get(IDEMPOTENT_TOOLS, ())
 
 
 @dataclass(frozen=True)
 class Closing:
-    """What becomes of the open calls of a turn that goes on."""
+    """How to close the open calls of a turn that is resumed."""
 
     seals: list[Event]
     repeats: list[Repeat]
-    """Calls that are to be made again."""
+    """Calls to repeat."""
     unknown: list[OpenCall]
-    """Calls of which nobody knows whether they had their effect."""
+    """Calls that may or may not have taken effect."""
 
 
 def close_to_resume(turn: Sequence[Event], recorded: Recorded | None = None) -> Closing:
-    """Close the open calls of a turn that goes on.
+    """Decide how to close the open calls of a turn that is resumed.
 
-    `recorded` is the ledger's part of the turn. A call that has a result there gets it, one that is
-    not there never ran and is made. Without a ledger, only what may run twice is made again.
+    Args:
+        turn: The turn's events.
+        recorded: The ledger's records of the turn. A call with a recorded result gets that result;
+            a call without a record never ran and is repeated. Without a ledger, only idempotent
+            calls are repeated.
     """
     closing = Closing([], [repeat(call) for call in unmade_repeats(turn)], [])
     for call in (*open_calls(turn), *calls_never_begun(turn, recorded)):
         record = _record_of(call, recorded)
         if record is not None and record.ended:
             closing.seals.append(seal(call, told_of(record)))
-        elif _may_be_made(call, record, recorded):
+        elif _may_repeat(call, record, recorded):
             closing.repeats.append(repeat(call))
             closing.seals.append(seal(call, _SEALS["repeated"]))
         else:
@@ -299,7 +302,7 @@ def close_to_resume(turn: Sequence[Event], recorded: Recorded | None = None) -> 
 def close_for_good(
     turn: Iterable[Event], reason: SealReason, recorded: Recorded | None = None
 ) -> list[Event]:
-    """Seals for the open calls of a turn that will not go on; recorded results are kept."""
+    """Return seals for the open calls of a turn that will not be resumed; recorded results win."""
     return [
         seal(call, told_of(record) if record is not None and record.ended else _SEALS[reason])
         for call in open_calls(turn)
@@ -311,15 +314,15 @@ def _record_of(call: OpenCall, recorded: Recorded | None) -> CallRecord | None:
     return None if recorded is None else recorded.get(original_call_id(call.call.id or ""))
 
 
-def _may_be_made(call: OpenCall, record: CallRecord | None, recorded: Recorded | None) -> bool:
+def _may_repeat(call: OpenCall, record: CallRecord | None, recorded: Recorded | None) -> bool:
     if declares_idempotent(call):
         return True
     if record is not None:
         return record.idempotent or record.status == "waiting"
-    return _is_recorded(call, recorded)
+    return _would_be_recorded(call, recorded)
 
 
-def _is_recorded(call: OpenCall, recorded: Recorded | None) -> bool:
-    """Whether the call would be in the ledger, had it begun."""
+def _would_be_recorded(call: OpenCall, recorded: Recorded | None) -> bool:
+    """Return whether the ledger would have a record of the call, had it started."""
     is_marked = (call.event.custom_metadata or {}).get(RECORDED_CALLS) is True
     return recorded is not None and is_marked

@@ -1,4 +1,4 @@
-"""The retry policy: a failure goes in, a decision comes out. Built from tenacity's strategies."""
+"""Retry policy, built from tenacity's strategies."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,20 +13,20 @@ from oda.config.records import RetryRecord
 
 @dataclass(frozen=True)
 class Retry:
-    """Try again after `delay_s` seconds."""
+    """Decision to retry after `delay_s` seconds."""
 
     delay_s: float
 
 
 @dataclass(frozen=True)
 class GiveUp:
-    """Do not try again: the failure cannot pass, or the policy allows no more."""
+    """Decision not to retry: the failure is permanent, or the retries are exhausted."""
 
     retries_exhausted: bool
 
 
 class RetryPolicy(RetryRecord):
-    """When a failed attempt is tried again, and how long to wait before it."""
+    """Decides whether to retry a failed attempt, and after which delay."""
 
     def decide(
         self,
@@ -36,10 +36,16 @@ class RetryPolicy(RetryRecord):
         elapsed_s: float,
         time_limit_s: float | None = None,
     ) -> Retry | GiveUp:
-        """Decide after `retries` retries have been made and `elapsed_s` seconds have gone by.
+        """Decide whether to retry.
 
-        A `Retry-After` longer than the computed delay is honoured as it is, unless the wait would
-        end after the policy's time budget or the turn's own `time_limit_s`.
+        A `Retry-After` longer than the computed delay is honoured, unless the wait would exceed the
+        policy's time budget or `time_limit_s`.
+
+        Args:
+            failure: The failure of the last attempt.
+            retries: Number of retries so far.
+            elapsed_s: Seconds since the turn began.
+            time_limit_s: The turn's own limit in seconds; None for no limit.
         """
         state = _call_state(failure, attempt=retries + 1)
         if not self._condition(state):

@@ -1,7 +1,7 @@
-"""How long a server asks to wait, wherever its client library keeps that.
+"""Extraction of the delay that a server requested from the errors of client libraries.
 
-Sources: RFC 9110 section 10.2.3 (`Retry-After`), google.rpc.RetryInfo; LiteLLM keeps the headers of
-the answer in `litellm_response_headers`, the other clients in `response.headers`.
+See RFC 9110 section 10.2.3 (`Retry-After`) and google.rpc.RetryInfo. LiteLLM keeps the response
+headers in `litellm_response_headers`, other clients in `response.headers`.
 """
 
 import json
@@ -15,17 +15,22 @@ _RETRY_DELAY = re.compile(r'"retryDelay"\s*:\s*"?(\d+(?:\.\d+)?)s?\b')
 
 
 def retry_after_seconds(error: BaseException, now: float) -> float | None:
-    """Seconds that the server asked to wait before the next attempt, or None."""
+    """Return the seconds that the server asked to wait, or None if it did not ask.
+
+    Args:
+        error: The error of the client library.
+        now: Epoch seconds, to evaluate a `Retry-After` given as a date.
+    """
     explicit = getattr(error, "retry_after_s", None)
     if isinstance(explicit, int | float):
-        return _a_wait(explicit)
+        return _clamp_delay(explicit)
     for headers in _headers_of(error):
         for name, scale in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
             value = headers.get(name) or headers.get(name.title())
-            seconds = _seconds(value, now) if value else None
+            seconds = _parse_retry_after(value, now) if value else None
             if seconds is not None:
                 return seconds * scale
-    return _retry_info(error)
+    return _retry_info_delay(error)
 
 
 def _headers_of(error: BaseException) -> Iterator[Mapping[str, str]]:
@@ -41,10 +46,10 @@ def _headers_of(error: BaseException) -> Iterator[Mapping[str, str]]:
             yield headers
 
 
-def _seconds(value: str, now: float) -> float | None:
-    """Seconds to wait, from either form of RFC 9110 `Retry-After`."""
+def _parse_retry_after(value: str, now: float) -> float | None:
+    """Return the seconds to wait from either form of `Retry-After`, a number or a date."""
     try:
-        return _a_wait(float(value))
+        return _clamp_delay(float(value))
     except ValueError:
         pass
     try:
@@ -53,19 +58,19 @@ def _seconds(value: str, now: float) -> float | None:
         return None
     if when.tzinfo is None:
         when = when.replace(tzinfo=UTC)
-    return _a_wait((when - datetime.fromtimestamp(now, UTC)).total_seconds())
+    return _clamp_delay((when - datetime.fromtimestamp(now, UTC)).total_seconds())
 
 
-def _a_wait(seconds: float) -> float | None:
+def _clamp_delay(seconds: float) -> float | None:
     return max(0.0, float(seconds)) if math.isfinite(seconds) else None
 
 
-def _retry_info(error: BaseException) -> float | None:
-    """Google APIs put the delay into a `RetryInfo` detail of the body."""
+def _retry_info_delay(error: BaseException) -> float | None:
+    """Return the delay from a `RetryInfo` detail in the body of a Google API error."""
     details = getattr(error, "details", None)
     try:
         text = details if isinstance(details, str) else json.dumps(details, default=str)
     except (TypeError, ValueError):
         return None
     found = _RETRY_DELAY.search(text)
-    return _a_wait(float(found[1])) if found else None
+    return _clamp_delay(float(found[1])) if found else None

@@ -1,9 +1,8 @@
-"""What one run of one agent may use up before it must come to an end with what it has.
+"""Limits of a single run of an agent, after which it must conclude with what it has.
 
-Softer than the limits of a turn, which end it as failed: the last model call that is left is told
-to conclude and gets no tools, so there is an answer. What has been used is read from the stored
-events of the turn, so a run that goes on after a crash goes on counting; calls that failed and were
-made again are not rounds.
+They are softer than the limits of a turn, which make the turn fail: the last allowed model call is
+told to conclude and gets no tools, so the run has an answer. Usage is read from the stored events
+of the turn, so counting continues after a crash; failed calls that were retried do not count.
 """
 
 from collections.abc import Iterable, Sequence
@@ -29,27 +28,27 @@ from oda.agent.resume import events_of
 from oda.clock import Clock
 
 ROUND = "oda_round"
-"""Key in the `custom_metadata` of a model's answer: the number of its round, from 1."""
+"""Key in the `custom_metadata` of a model's answer: the number of its round, starting at 1."""
 CONCLUDED_AT = "oda_concluded_at"
 """Key in the `custom_metadata` of a concluding answer: the limit, such as `15 rounds`."""
 
 _ENDING_TOOLS = frozenset({"set_model_response", "finish_task"})
-"""ADK's own tools by which an agent gives its answer."""
+"""ADK's own tools with which an agent gives its answer."""
 _CALLS_THAT_FAILED = (FinishReason.MALFORMED_FUNCTION_CALL, FinishReason.UNEXPECTED_TOOL_CALL)
 
 
 class RunLimits(BaseModel):
-    """Limits of one run of one agent within a turn; None means no limit.
+    """Limits of a run of an agent within a turn; None means no limit.
 
-    Of the rounds the last one concludes; of the others, the first call after they are used up.
+    The last round concludes. For the other limits, the first call after the limit concludes.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     rounds: int | None = Field(default=15, ge=1)
-    """Calls of the model."""
+    """Model calls."""
     wall_s: float | None = Field(default=None, gt=0)
-    """Seconds since a person has last said something, so that waiting for one does not count."""
+    """Seconds since the last message of a person, so that waiting for a person does not count."""
     tokens: int | None = Field(default=None, ge=1)
     """Input and output tokens together."""
     cost_usd: float | None = Field(default=None, gt=0)
@@ -58,7 +57,7 @@ class RunLimits(BaseModel):
 
 @dataclass(frozen=True)
 class LimitedRun:
-    """Model callbacks that hold an agent to its limits."""
+    """Model callbacks that enforce the limits of an agent's run."""
 
     limits: RunLimits
     clock: Clock
@@ -66,11 +65,14 @@ class LimitedRun:
     async def before_model(
         self, callback_context: CallbackContext, llm_request: LlmRequest
     ) -> LlmResponse | None:
-        """A `before_model_callback`: the last call is told to conclude; none comes after it."""
-        said = _said(callback_context)
+        """Tell the last allowed call to conclude, and refuse further calls.
+
+        A `before_model_callback`.
+        """
+        said = _agent_events(callback_context)
         marks = [(event.custom_metadata or {}).get(CONCLUDED_AT) for event in said]
         if concluded_at := next(filter(None, marks), None):
-            return _answer(concluded_at)
+            return _stopped_answer(concluded_at)
         asked_at = last_asked_at(callback_context.session.events, callback_context.invocation_id)
         reached = reached_limit(self.limits, said, running_s=self.clock.now() - asked_at)
         if reached is not None:
@@ -81,20 +83,29 @@ class LimitedRun:
     async def after_model(
         self, callback_context: CallbackContext, llm_response: LlmResponse
     ) -> None:
-        """An `after_model_callback`: numbers the round, and drops the calls of the last one."""
+        """Number the round, and drop function calls from the concluding answer.
+
+        An `after_model_callback`.
+        """
         reached = callback_context.state.get(_key(callback_context))
         if reached is not None:
             _drop_calls(llm_response, reached)
         if llm_response.partial or llm_response.content is None:
             return
-        marks = {ROUND: rounds_of(_said(callback_context)) + 1}
+        marks = {ROUND: rounds_of(_agent_events(callback_context)) + 1}
         if reached is not None:
             marks[CONCLUDED_AT] = reached
         llm_response.custom_metadata = {**(llm_response.custom_metadata or {}), **marks}
 
 
 def reached_limit(limits: RunLimits, said: Sequence[Event], *, running_s: float) -> str | None:
-    """The limit for which the next call must conclude, such as `15 rounds`. Pure."""
+    """Return the limit because of which the next call must conclude, such as `15 rounds`, if any.
+
+    Args:
+        limits: The limits of the run.
+        said: The agent's events in the turn.
+        running_s: Seconds since the last message of a person.
+    """
     if limits.rounds is not None and rounds_of(said) + 1 >= limits.rounds:
         return f"{limits.rounds} rounds"
     if limits.wall_s is not None and running_s >= limits.wall_s:
@@ -106,13 +117,16 @@ def reached_limit(limits: RunLimits, said: Sequence[Event], *, running_s: float)
 
 
 def rounds_of(said: Sequence[Event]) -> int:
-    """How many rounds the events of an agent hold."""
+    """Return the number of rounds in the events of an agent."""
     return max((int((event.custom_metadata or {}).get(ROUND, 0)) for event in said), default=0)
 
 
 def last_asked_at(events: Iterable[Event], invocation_id: str) -> float:
-    """When a person has last said something in the turn; what a graph puts in has a path. Pure."""
-    said = (
+    """Return the time of the last message of a person in the turn, in epoch seconds.
+
+    Infinity if there is none.
+    """
+    said = (  # the inputs of graph nodes also have the author `user`, but have a path
         event.timestamp
         for event in events_of(events, invocation_id)
         if event.author == "user" and not event.node_info.path
@@ -120,21 +134,21 @@ def last_asked_at(events: Iterable[Event], invocation_id: str) -> float:
     return max(said, default=float("inf"))
 
 
-def _said(context: CallbackContext) -> list[Event]:
+def _agent_events(context: CallbackContext) -> list[Event]:
     return said_by(
         context.session.events, context.agent_name, context.node_path, context.invocation_id
     )
 
 
 def _key(context: CallbackContext) -> str:
-    """Of the state that holds during the turn: why this agent's call must conclude."""
+    """Return the temporary state key of the limit because of which the agent must conclude."""
     return f"temp:oda_concludes:{context.agent_name}:{context.node_path}"
 
 
 def _conclude(request: LlmRequest, reached: str) -> None:
-    """Tell the model to come to its end, and let it call nothing but what ends the run.
+    """Tell the model to conclude, and allow only calls that end the run.
 
-    The tools stay declared, as providers want those of the history to be; none may be chosen.
+    The tools stay declared, because providers require declarations of the tools in the history.
     """
     request.append_instructions(
         [
@@ -159,7 +173,7 @@ def _conclude(request: LlmRequest, reached: str) -> None:
 
 
 def _drop_calls(response: LlmResponse, reached: str) -> None:
-    """Take out calls that are made all the same; what is left is the answer."""
+    """Remove calls that the model makes nevertheless; the rest is the answer."""
     failed = response.error_code in _CALLS_THAT_FAILED
     parts = (response.content and response.content.parts) or []
     kept = [part for part in parts if not _is_dropped(part)]
@@ -173,13 +187,13 @@ def _drop_calls(response: LlmResponse, reached: str) -> None:
     if any(part.function_call or (part.text and not part.thought) for part in kept):
         response.content = Content(role="model", parts=kept)
     else:
-        response.content = _answer(reached).content
+        response.content = _stopped_answer(reached).content
 
 
 def _is_dropped(part: Part) -> bool:
     return part.function_call is not None and part.function_call.name not in _ENDING_TOOLS
 
 
-def _answer(reached: str) -> LlmResponse:
+def _stopped_answer(reached: str) -> LlmResponse:
     text = f"I have stopped at the limit of {reached} for this task, before it was finished."
     return LlmResponse(content=Content(role="model", parts=[Part(text=text)]))

@@ -22,7 +22,7 @@ from oda.tools.limits import ToolLimits
 
 
 class Runner(AdkRunner):
-    """`google.adk.runners.Runner` whose `run_async` retries, resumes, and never raises a failure.
+    """An ADK `Runner` whose `run_async` retries and resumes, and never raises a turn's failure.
 
     Set `retry_policy`, `limits`, `recent_events`, `ledger` or `clock` on the instance to change the
     defaults.
@@ -85,7 +85,7 @@ def bound_runner(
     recent_events: int | None,
     tool_limits: ToolLimits | None = None,
 ) -> BoundRunner:
-    """Bind a Runner to a session; each run is a plain one, without the retry of our subclass."""
+    """Bind a Runner to a session, with ADK's plain `run_async` even for ODA's subclass."""
     run = super(Runner, runner).run_async if isinstance(runner, Runner) else runner.run_async
     key = (runner.app_name, user_id, session_id)
     history = History(runner.session_service, key, recent_events)

@@ -1,4 +1,4 @@
-"""The turn that runs in a session: what was asked, and what has come of it so far."""
+"""A running turn: its request and its state so far."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -25,19 +25,19 @@ Phase = Literal["running", "retrying", "failed"]
 
 @dataclass(frozen=True)
 class TurnRequest:
-    """A message for an agent, or the continuation of a turn that the session holds already."""
+    """A message for an agent, or the continuation of a stored turn."""
 
     message: Content | None = None
-    """None to continue the turn `turn_id` from what is stored of it."""
+    """None to resume the turn `turn_id` from its stored events."""
     turn_id: str | None = None
     """ADK's invocation id; None for a new one."""
     may_be_stored: bool = True
-    """Whether the message may be in the session already, under `turn_id`; it is stored once."""
+    """Whether the message may already be stored under `turn_id`; it is stored only once."""
     state_delta: dict[str, Any] | None = None
-    """State changes that are stored with the message."""
+    """State changes to store with the message."""
     run_config: RunConfig = field(default_factory=RunConfig)
     limits: TurnLimits | None = None
-    """None for those of the agent."""
+    """None for the agent's limits."""
 
     @property
     def resumes(self) -> bool:
@@ -47,7 +47,7 @@ class TurnRequest:
 
 @dataclass
 class RunningTurn:
-    """The state of one turn while it runs, over all its attempts."""
+    """State of a turn while it runs, across all its attempts."""
 
     request: TurnRequest = field(default_factory=TurnRequest)
     limits: TurnLimits = field(default_factory=TurnLimits)
@@ -55,19 +55,19 @@ class RunningTurn:
     started_at: float = 0.0
     """Epoch seconds."""
     turn_id: str | None = field(init=False)
-    """None only while ADK looks up which call the message answers."""
+    """None only until ADK finds the turn whose call the message answers."""
     phase: Phase = field(default="running", init=False)
     retries: int = field(default=0, init=False)
     failure: Failure | None = field(default=None, init=False)
     """The failure of the last attempt, if it failed."""
     cancelled: bool = field(default=False, init=False)
     message_stored: bool = field(default=False, init=False)
-    """Whether the message is in the session, for certain."""
+    """Whether the message is known to be stored."""
     ended: asyncio.Event = field(default_factory=asyncio.Event, init=False)
     usage: Usage = field(default_factory=Usage)
     pump: Pump = field(default_factory=Pump, init=False)
 
-    # What the plugin keeps between its callbacks:
+    # State of the plugin between its callbacks
     uses_cheaper_model: bool = field(init=False)
     complete: Callable[[Session], Awaitable[None]] | None = None
     """Loads the events that agents need besides the most recent ones; see `History.complete`."""
@@ -77,11 +77,11 @@ class RunningTurn:
     call_ids: set[str] = field(default_factory=set)
     """Ids of all function calls in the attempt."""
     reported: set[str] = field(default_factory=set)
-    """Error codes in answers of models."""
+    """Error codes that models have reported."""
     finished: dict[RunKey, list[bool]] = field(default_factory=dict)
-    """Runs of agents that are skipped, each once; see `finished_runs`."""
+    """Runs of agents to skip, once each; see `finished_runs`."""
     raised: Exception | None = None
-    """The plugin's own exception: on its way out ADK wraps it, and a parallel agent loses it."""
+    """Exception raised by the plugin, kept because ADK wraps it and a parallel agent loses it."""
     said: dict[tuple[str, str], int] = field(default_factory=dict)
     """Number of events of an agent in the turn when it started, by its name and node path."""
 
@@ -101,13 +101,13 @@ class RunningTurn:
         self.pump.stop()
 
     def check_limits(self, *, replaceable: bool) -> None:
-        """Refuse a further model call when a limit is used up and no cheaper model takes over.
+        """Check that a further model call is allowed, switching to the cheaper model if possible.
 
         Args:
-            replaceable: Whether another model can take the place of the called one.
+            replaceable: Whether the called model can be replaced by another.
 
         Raises:
-            LimitExceededError: naming the limit and its value.
+            LimitExceededError: a limit is used up; the message names it.
         """
         try:
             self.usage.check(self.limits)

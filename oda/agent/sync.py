@@ -18,9 +18,11 @@ Start = Callable[[Callable[[], Awaitable[None]]], "Future[None]"]
 def iterate(
     source: Callable[[], AsyncGenerator[T, None]], home: asyncio.AbstractEventLoop | None
 ) -> Iterator[T]:
-    """Yield what `source()` yields, run on `home` if that runs in another thread.
+    """Yield the items of an asynchronous stream; closing the iterator stops the stream.
 
-    Otherwise it is run on a loop of its own. Leaving early stops it.
+    Args:
+        source: Starts the stream.
+        home: Event loop to run the stream on if it runs in another thread; else a new one is used.
     """
     items: queue.Queue[tuple[T] | None] = queue.Queue()
 

@@ -1,8 +1,8 @@
-"""Tools that are not `async` run in threads, so that none of them stops the event loop.
+"""Runs synchronous tools in threads, so that they do not block the event loop.
 
-ADK has a setting for that (`RunConfig.tool_thread_pool_config`), but it moves `async` tools into
-other event loops, away from the connections that belong to ours. This uses the part below it, a
-private name of ADK 2.13, which moves synchronous functions only.
+ADK's own setting (`RunConfig.tool_thread_pool_config`) also moves `async` tools, into event loops
+in which connections of the main loop do not work. This uses the private function of ADK 2.13 below
+that setting, which moves synchronous functions only.
 """
 
 from collections.abc import Iterator
@@ -13,6 +13,6 @@ from google.adk.utils._sync_runner import _get_tool_thread_pool, _use_executor_f
 
 @contextmanager
 def sync_tools_in_threads(threads: int) -> Iterator[None]:
-    """For the running task and what it starts: at most `threads` synchronous tools at a time."""
+    """Run synchronous tools of the current task and its children in at most `threads` threads."""
     with _use_executor_for_sync_callables(_get_tool_thread_pool(threads)):
         yield

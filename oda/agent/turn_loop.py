@@ -1,4 +1,4 @@
-"""The attempts of a turn, with waits in between, until an answer or one final notice."""
+"""Loop over the attempts of a turn, with waits in between, until an answer or a final notice."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Iterator
@@ -27,11 +27,11 @@ class TurnLoop:
     """Runs the turns of one session.
 
     Args:
-        bound: The Runner; two plugins of ours are added to it.
+        bound: The Runner; ODA adds two plugins to it.
         policy: When to retry and how long to wait.
         limits: Limits of a turn whose request has none.
         clock: Time and sleep.
-        ledger: Record of the tool calls.
+        ledger: Records tool calls.
     """
 
     def __init__(
@@ -54,19 +54,19 @@ class TurnLoop:
         return RunningTurn(request, limits, self._ledger, started_at=self._clock.now())
 
     async def events(self, turn: RunningTurn) -> AsyncGenerator[Event, None]:
-        """Run a turn to its end, and yield what a client may see of it.
+        """Run a turn to its end, and yield the events for the client.
 
-        If a turn that is continued has ended in the session already, its last events are yielded
-        again and nothing is run.
+        If a resumed turn has already ended in the session, its last events are yielded again and
+        nothing is run.
         """
         plugin = prepare_runner(self._bound.runner)
         resuming = turn.request.resumes
         with plugin.watch(self._bound.history.key, turn):
             while not turn.cancelled:
                 attempt = Attempt(self._bound, turn, resuming=resuming)
-                limit = _time_limit(turn.limits.timeout_s, self._elapsed_s(turn))
+                limit = _TimeLimit(turn.limits.timeout_s, self._elapsed_s(turn))
                 pumped = turn.pump.events(partial(attempt.events, limit.cut_off), within=limit)
-                with self._failure_noted(turn):
+                with self._record_failure(turn):
                     async with aclosing(pumped) as events:
                         async for event in events:
                             if event.error_code == "INVOCATION_ABORTED":
@@ -92,8 +92,8 @@ class TurnLoop:
                 )
 
     @contextmanager
-    def _failure_noted(self, turn: RunningTurn) -> Iterator[None]:
-        """Keep the exception of an attempt as the turn's failure."""
+    def _record_failure(self, turn: RunningTurn) -> Iterator[None]:
+        """Classify and log an attempt's exception, and store it as the turn's failure."""
         turn.failure = None
         try:
             yield
@@ -111,7 +111,7 @@ class TurnLoop:
     def _decide(
         self, turn: RunningTurn, failure: Failure, attempt: Attempt
     ) -> tuple[Event, float | None]:
-        """Return the notice for the client, and seconds to wait; None when the turn is over."""
+        """Return the notice for the client and the delay before a retry, None to give up."""
         decision = self._policy.decide(
             failure,
             retries=turn.retries,
@@ -147,7 +147,7 @@ class TurnLoop:
             turn.phase = "running"
 
     async def _close_open_calls(self, turn: RunningTurn, reason: resume.SealReason) -> None:
-        """Seal the open calls of the turn; if that fails, the session's next message does it."""
+        """Seal the turn's open calls; on failure, the session's next message will seal them."""
         if turn.turn_id is None:
             return
         try:
@@ -166,8 +166,8 @@ class TurnLoop:
         return self._clock.now() - turn.started_at
 
 
-class _time_limit:
-    """`asyncio.timeout` for the rest of a turn's time, raising our own error."""
+class _TimeLimit:
+    """`asyncio.timeout` for the rest of a turn's time, raising a `LimitExceededError`."""
 
     def __init__(self, timeout_s: float | None, elapsed_s: float) -> None:
         self._limit = timeout_s
@@ -177,7 +177,7 @@ class _time_limit:
         )
 
     def cut_off(self, reason: Exception) -> None:
-        """End the limited block now, with `reason` as its exception."""
+        """Time out now, raising `reason` instead of a `LimitExceededError`."""
         self._reason = self._reason or reason
         self._timeout.reschedule(asyncio.get_running_loop().time())
 

@@ -1,8 +1,8 @@
-"""The ADK plugin by which a turn is watched and steered from inside a run.
+"""ADK plugin that observes and controls a turn from inside ADK's run.
 
-It gives the invocation its id, counts what models use, enforces limits, repeats interrupted
-idempotent calls, skips agents that have finished, lets an LLM agent inside a graph node go on where
-it stopped, and sees to it that a model's failure is one, however it was told.
+It sets the invocation id, counts usage, enforces limits, repeats interrupted calls, skips finished
+agents, lets an LLM agent in a graph node continue where it stopped, and raises failures that models
+report in events.
 """
 
 import asyncio
@@ -56,15 +56,15 @@ from oda.tools.ledger import ToolLedger
 SessionKey = tuple[str, str, str]
 
 _SET_BY_ADK = frozenset({"MODEL_RETURNED_NO_CONTENT"})
-"""Error codes of model answers that ADK sets after the model callbacks."""
+"""Error codes that ADK sets on a model's answer after the model callbacks."""
 
 
 _passed: ContextVar[ModelCall | None] = ContextVar("oda_passed_model_call", default=None)
-"""The call of a model that this plugin has passed through the gate; ADK answers in one context."""
+"""The model call that the gate has admitted; ADK runs both model callbacks in one context."""
 
 
 class TurnPlugin(BasePlugin):
-    """One instance serves any number of sessions; a session has at most one turn at a time."""
+    """Plugin for any number of sessions, each with at most one turn at a time."""
 
     NAME = "oda_turn"
 
@@ -85,7 +85,10 @@ class TurnPlugin(BasePlugin):
     async def on_user_message_callback(
         self, *, invocation_context: InvocationContext, user_message: Content
     ) -> None:
-        """Called before the message is stored: it gets the turn's id, and clean ground."""
+        """Set the turn's invocation id and close open calls of other turns.
+
+        Called before the message is stored.
+        """
         turn = self._turn_of(invocation_context.session)
         if turn is None:
             return
@@ -127,17 +130,19 @@ class TurnPlugin(BasePlugin):
     async def after_agent_callback(
         self, *, agent: BaseAgent, callback_context: CallbackContext
     ) -> None:
-        """Called when an agent has ended, also by being cancelled.
+        """Check that an agent has not ended without an answer, which ADK considers regular.
+
+        Called when an agent ends, also by cancellation.
 
         Raises:
-            NoContentError: it ended without an answer, which ADK takes for a regular end.
+            NoContentError: the agent has ended without an answer.
         """
         task = asyncio.current_task()
         if task is not None and task.cancelling():
             return
         if turn := self._turn_of(callback_context.session):
             events, invocation_id = callback_context.session.events, callback_context.invocation_id
-            _refuse_silence(turn, agent.name, callback_context.node_path, events, invocation_id)
+            _check_answered(turn, agent.name, callback_context.node_path, events, invocation_id)
 
     async def before_model_callback(
         self, *, callback_context: CallbackContext, llm_request: LlmRequest
@@ -174,25 +179,25 @@ class TurnPlugin(BasePlugin):
             turn.usage.model_calls += 1
             if llm_response.error_code:
                 turn.reported.add(llm_response.error_code)
-            _name_calls_apart(llm_response, turn.call_ids)
+            _replace_used_call_ids(llm_response, turn.call_ids)
 
     async def on_model_error_callback(
         self, *, callback_context: CallbackContext, llm_request: LlmRequest, error: Exception
     ) -> None:
-        """Called when a model has raised an error.
+        """Count the failed call, and detect missing keys.
 
         Raises:
-            ConfigurationError: the reason is that the model has no key.
+            ConfigurationError: the call failed because the model has no key.
         """
         turn = self._turn_of(callback_context.session)
         if turn is None:
             return
         if isinstance(error, DailyLimitError):
-            turn.raised = error  # nothing was called
+            turn.raised = error  # raised before the call, so there is nothing to count
             return
         turn.usage.model_calls += 1
         model = getattr(callback_context.get_invocation_context().agent, "canonical_model", None)
-        # A client library's own error for this may be of any class, such as Gemini's ValueError.
+        # Client libraries raise all kinds of errors for a missing key; Gemini's is a ValueError.
         if isinstance(model, BaseLlm):
             missing = await asyncio.to_thread(missing_key, model, current_models())
             if missing is not None:
@@ -202,12 +207,13 @@ class TurnPlugin(BasePlugin):
     async def on_event_callback(
         self, *, invocation_context: InvocationContext, event: Event
     ) -> None:
-        """Called before an event is stored.
+        """Count usage, and raise failures reported in events. Called before an event is stored.
 
         Raises:
-            ModelReportedError: the event is a model's failure. ADK would go on from there, with the
-                next agent of a sequence for example, and show what the model said to models.
-            NoContentError: it marks an agent as ended that has said nothing.
+            ModelReportedError: the event is a model's failure. Without the error, ADK would
+                continue, for example with the next agent of a sequence, and pass the failed
+                answer to later model calls.
+            NoContentError: the event ends an agent that has not answered.
         """
         turn = self._turn_of(invocation_context.session)
         if turn is None or event.partial:
@@ -218,9 +224,10 @@ class TurnPlugin(BasePlugin):
             await _store_without_content(event, invocation_context)
             turn.raised = ModelReportedError(event.error_code or "", event.error_message)
             raise turn.raised
-        if event.actions.end_of_agent and not event.node_info.path:  # a graph waits for its agents
+        # Not in a graph, which waits for its agents: `after_agent_callback` suffices there.
+        if event.actions.end_of_agent and not event.node_info.path:
             events = invocation_context.session.events
-            _refuse_silence(turn, event.author, "", events, event.invocation_id)
+            _check_answered(turn, event.author, "", events, event.invocation_id)
         _mark_calls(event, turn)
 
     def _turn_of(self, session: Session) -> RunningTurn | None:
@@ -228,13 +235,13 @@ class TurnPlugin(BasePlugin):
 
 
 async def _pass_gate_unless_configured(model: BaseLlm | None, request: LlmRequest) -> None:
-    """Pass the gate for a model that does not do so itself."""
+    """Pass the gate for a model that an agent brings; configured models pass it themselves."""
     if model is not None and not isinstance(model, ConfiguredModel):
         _passed.set(await pass_gate(model.model, request))
 
 
 def running_turn(context: InvocationContext) -> RunningTurn | None:
-    """The turn that runs in a context's session; None where it is not oda that runs it."""
+    """Return the turn that runs in a context's session; None if ODA does not run it."""
     plugin = context.plugin_manager.get_plugin(TurnPlugin.NAME)
     return plugin._turn_of(context.session) if isinstance(plugin, TurnPlugin) else None
 
@@ -252,7 +259,7 @@ async def _store_without_content(event: Event, context: InvocationContext) -> No
     await context.session_service.append_event(context.session, record)
 
 
-def _refuse_silence(
+def _check_answered(
     turn: RunningTurn, agent: str, node_path: str, events: list[Event], invocation_id: str
 ) -> None:
     before = turn.said.get((agent, node_path))
@@ -273,7 +280,7 @@ def _forget_earlier_rounds(parallel: ParallelAgent, context: InvocationContext) 
 def _skip_if_finished(
     agent: BaseAgent, callback_context: CallbackContext, turn: RunningTurn
 ) -> Content | None:
-    """An empty content, with which ADK ends the agent, when its run is on record already."""
+    """Return empty content, which makes ADK end the agent, if its run is already finished."""
     context = callback_context.get_invocation_context()
     runs = turn.finished.get((agent.name, context.branch))
     if not runs:
@@ -288,7 +295,7 @@ def _skip_if_finished(
 async def _close_other_turns(
     context: InvocationContext, invocation_id: str, ledger: ToolLedger | None
 ) -> None:
-    """Seal the calls that interrupted turns have left open; ADK would drop them in silence."""
+    """Seal open calls of interrupted turns, which ADK would drop from the prompt silently."""
     others = [event for event in context.session.events if event.invocation_id != invocation_id]
     for turn in dict.fromkeys(call.event.invocation_id for call in open_calls(others)):
         recorded = await ledger.of_turn(turn) if ledger is not None else None
@@ -299,7 +306,7 @@ async def _close_other_turns(
 
 
 def _record_late_results(message: Content, invocation_id: str, ledger: ToolLedger) -> None:
-    """Results of long-running tools that come as a message."""
+    """Record results of long-running tools that arrive in a message."""
     for part in message.parts or ():
         response = part.function_response
         if response and response.id and not (response.name or "").startswith("adk_request_"):
@@ -307,8 +314,11 @@ def _record_late_results(message: Content, invocation_id: str, ledger: ToolLedge
             ledger.finish(key, secrets.mask(json.dumps(response.response, default=str)))
 
 
-def _name_calls_apart(response: LlmResponse, taken: set[str]) -> None:
-    """Give a new id to a call whose id is taken: some servers count from zero in each answer."""
+def _replace_used_call_ids(response: LlmResponse, taken: set[str]) -> None:
+    """Give calls with an id that is already used a new one.
+
+    Some servers number calls from zero in each answer.
+    """
     for part in (response.content and response.content.parts) or ():
         if (call := part.function_call) and call.id:
             if call.id in taken:
@@ -328,7 +338,7 @@ def _take_repeats(turn: RunningTurn, context: CallbackContext) -> list[Repeat]:
 
 
 def _mark_calls(event: Event, turn: RunningTurn) -> None:
-    """Keep with calls what must be known of them after a crash, before any tools are listed."""
+    """Store with calls what a resume after a crash must know before tools are listed."""
     called = {call.name or "" for call in event.get_function_calls()}
     if not called:
         return
