@@ -267,7 +267,7 @@ def declares_idempotent(call: OpenCall) -> bool:
 
 @dataclass(frozen=True)
 class Closing:
-    """How to close the open calls of a turn that is resumed."""
+    """Decision on the open calls of a turn that is resumed."""
 
     seals: list[Event]
     repeats: list[Repeat]

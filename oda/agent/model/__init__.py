@@ -1,5 +1,5 @@
-"""Which model answers: names from the configuration, resolved when a call is made.
+"""Models: names from the configuration, resolved at each call.
 
-An agent says `model=configured_model()`. What that means is decided by the `Models` that the
-composition root installs in its event loop; under `adk web` it comes from the environment.
+Agents use `model=configured_model()`. The name is resolved by the `Models` that the composition
+root sets for its event loop; under `adk web`, by the environment.
 """

@@ -1,4 +1,4 @@
-"""A circuit breaker: a model that keeps failing is left alone for a while."""
+"""Circuit breaker: a model that keeps failing is not called for a while."""
 
 from dataclasses import dataclass
 
@@ -7,9 +7,9 @@ from oda.errors import CircuitOpenError
 
 @dataclass
 class Breaker:
-    """Closed, until `failures` in a row open it; after `pause_s` seconds one call may try.
+    """Circuit that opens after `failures` consecutive failures.
 
-    Times are passed in as seconds of one clock.
+    Every `pause_s` seconds, one call is let through. Times are seconds of the caller's clock.
     """
 
     failures: int
@@ -18,10 +18,10 @@ class Breaker:
     _opened_at: float | None = None
 
     def check(self, name: str, now: float) -> None:
-        """Let a call through, or refuse it.
+        """Check that a call is allowed.
 
         Raises:
-            CircuitOpenError: the circuit is open; the error says for how long.
+            CircuitOpenError: the circuit is open; `retry_after_s` is the remaining time.
         """
         if self._opened_at is None:
             return
@@ -34,7 +34,7 @@ class Breaker:
         self._opened_at = now
 
     def failed(self, now: float) -> None:
-        """Count a failure that the model, not the request, is to blame for."""
+        """Count a failure caused by the model rather than by the request."""
         self._in_a_row += 1
         if self._in_a_row >= self.failures:
             self._opened_at = now

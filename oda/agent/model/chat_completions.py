@@ -1,7 +1,7 @@
-"""OpenAI's chat completions as values: ADK's requests to bodies, pieces of an answer to responses.
+"""Conversion between ADK's requests and responses and OpenAI's chat completions API.
 
-Pure; `openai_compatible.py` has the connection. ADK's own conversions are used where they exist and
-import no client library.
+Pure functions; `openai_compatible.py` makes the calls. ADK's own conversions are used where they
+exist and import no client library.
 """
 
 import base64
@@ -46,9 +46,11 @@ def chat_request(request: LlmRequest, model: str, *, is_openai: bool, stream: bo
     """Return the body of a call.
 
     Args:
-        model: The model's name as the server knows it.
-        is_openai: The server is OpenAI's own. It refuses fields that compatible servers need, such
-            as `max_tokens` and `reasoning_content`, and the other way round.
+        request: ADK's request.
+        model: The server's name of the model.
+        is_openai: Whether the server is OpenAI's own. It rejects fields that compatible servers
+            need, such as `max_tokens` and `reasoning_content`, and vice versa.
+        stream: Whether to stream the answer.
     """
     config = request.config or GenerateContentConfig()
     body: Json = {"model": model, "messages": list(_messages(request, is_openai))}
@@ -86,16 +88,16 @@ def _reasoning_effort(config: GenerateContentConfig, model: str, is_openai: bool
 
 
 def _messages(request: LlmRequest, is_openai: bool) -> Iterator[Json]:
-    """Yield the messages; a call whose result is missing gets one, else servers refuse them all."""
+    """Yield the messages, with a result for each call that lacks one, as servers require that."""
     config = request.config
     if config and (system := serialize_system_instruction(config.system_instruction)):
         yield {"role": "system", "content": system}
     contents = request.contents
-    current = _start_of_the_turn(contents)
+    current = _last_user_message(contents)
     unanswered: dict[str, None] = {}
     for place, content in enumerate(contents):
-        # Servers that stream reasoning want it back while the turn's tools run, and not later.
-        for message in _of_content(content, with_reasoning=not is_openai and place > current):
+        # Servers that stream reasoning need it back while the turn's tools run, but not later.
+        for message in _content_messages(content, with_reasoning=not is_openai and place > current):
             if message["role"] == "tool":
                 unanswered.pop(message["tool_call_id"], None)
             else:
@@ -105,8 +107,8 @@ def _messages(request: LlmRequest, is_openai: bool) -> Iterator[Json]:
     yield from _missing_results(unanswered)
 
 
-def _start_of_the_turn(contents: list[Content]) -> int:
-    """Return the place of the user's latest message."""
+def _last_user_message(contents: list[Content]) -> int:
+    """Return the index of the user's latest message, or -1."""
     for place in range(len(contents) - 1, -1, -1):
         parts = contents[place].parts or ()
         if contents[place].role == "user" and not any(part.function_response for part in parts):
@@ -119,9 +121,9 @@ def _missing_results(call_ids: Iterable[str]) -> Iterator[Json]:
         yield {"role": "tool", "tool_call_id": call_id, "content": RESULT_MISSING}
 
 
-def _of_content(content: Content, *, with_reasoning: bool) -> Iterator[Json]:
+def _content_messages(content: Content, *, with_reasoning: bool) -> Iterator[Json]:
     if content.role in ("model", "assistant"):
-        yield from _of_model(content.parts or (), with_reasoning)
+        yield from _model_messages(content.parts or (), with_reasoning)
         return
     said: list[Part] = []
     for part in content.parts or ():
@@ -129,7 +131,7 @@ def _of_content(content: Content, *, with_reasoning: bool) -> Iterator[Json]:
             answer = result.response
             text = answer if isinstance(answer, str) else json_text(answer)
             yield {"role": "tool", "tool_call_id": result.id or "", "content": text}
-            # A tool's message holds text only: pictures follow as a message of the user.
+            # A tool message holds text only, so media follow in a user message.
             said += [
                 Part(inline_data=Blob(mime_type=media.mime_type, data=media.data))
                 for one in result.parts or ()
@@ -138,10 +140,10 @@ def _of_content(content: Content, *, with_reasoning: bool) -> Iterator[Json]:
         elif not part.thought:
             said.append(part)
     if pieces := [piece for part in said if (piece := _piece(part))]:
-        yield {"role": "user", "content": _as_text(pieces) or pieces}
+        yield {"role": "user", "content": _join_text(pieces) or pieces}
 
 
-def _of_model(parts: Iterable[Part], with_reasoning: bool) -> Iterator[Json]:
+def _model_messages(parts: Iterable[Part], with_reasoning: bool) -> Iterator[Json]:
     message: Json = {"role": "assistant"}
     pieces: list[Json] = []
     calls: list[Json] = []
@@ -154,8 +156,8 @@ def _of_model(parts: Iterable[Part], with_reasoning: bool) -> Iterator[Json]:
             reasoning.append(part.text or "")
         elif piece := _piece(part):
             pieces.append(piece)
-    # The API takes nothing but text from the model's own side.
-    if text := _as_text([piece for piece in pieces if piece["type"] == "text"]):
+    # The API accepts only text in assistant messages.
+    if text := _join_text([piece for piece in pieces if piece["type"] == "text"]):
         message["content"] = text
     if calls:
         message["tool_calls"] = calls
@@ -169,13 +171,13 @@ def _piece(part: Part) -> Json | None:
     if part.text:
         return {"type": "text", "text": part.text}
     if part.inline_data and part.inline_data.data:
-        return _inline(part.inline_data.data, part.inline_data)
+        return _inline_piece(part.inline_data.data, part.inline_data)
     if part.file_data and part.file_data.file_uri:
-        return _referenced(part.file_data.file_uri, part.file_data)
+        return _reference_piece(part.file_data.file_uri, part.file_data)
     return None
 
 
-def _inline(data: bytes, blob: Blob) -> Json:
+def _inline_piece(data: bytes, blob: Blob) -> Json:
     mime_type = (blob.mime_type or "application/octet-stream").partition(";")[0].strip().lower()
     family, _, subtype = mime_type.partition("/")
     if family == "text":
@@ -191,7 +193,7 @@ def _inline(data: bytes, blob: Blob) -> Json:
     return {"type": "file", "file": {"filename": name, "file_data": url}}
 
 
-def _referenced(uri: str, file: FileData) -> Json:
+def _reference_piece(uri: str, file: FileData) -> Json:
     family = (file.mime_type or "").partition("/")[0]
     if uri.startswith(("https://", "http://")) and family in ("", "image", "video"):
         kind = f"{family or 'image'}_url"
@@ -201,8 +203,9 @@ def _referenced(uri: str, file: FileData) -> Json:
     return {"type": "text", "text": f"[file: {file.display_name or file.mime_type or 'unnamed'}]"}
 
 
-def _as_text(pieces: list[Json]) -> str | None:
-    """Return the pieces as one text, since not all servers take lists; None if they hold more."""
+def _join_text(pieces: list[Json]) -> str | None:
+    """Return the pieces as one text, or None if some are not text."""
+    # Not all servers accept lists.
     if all(piece["type"] == "text" for piece in pieces):
         return "\n".join(piece["text"] for piece in pieces)
     return None
@@ -210,7 +213,7 @@ def _as_text(pieces: list[Json]) -> str | None:
 
 @dataclass
 class Answer:
-    """One answer, put together from its pieces as they come."""
+    """Accumulates one answer from its chunks."""
 
     _text: list[str] = field(default_factory=list)
     _reasoning: list[str] = field(default_factory=list)
@@ -219,10 +222,10 @@ class Answer:
     _model: str | None = None
     _usage: Json | None = None
     finish_reason: str | None = None
-    """In the provider's word; None until the provider has said that the answer is complete."""
+    """The provider's finish reason; None until the provider has completed the answer."""
 
     def add(self, chunk: Mapping[str, Any]) -> None:
-        """Take a chunk of a stream, or a whole body."""
+        """Add a chunk of a stream, or a whole body."""
         self._model = chunk.get("model") or self._model
         self._usage = chunk.get("usage") or self._usage
         for choice in (chunk.get("choices") or ())[:1]:
@@ -230,7 +233,7 @@ class Answer:
             said = choice.get("delta") or choice.get("message") or {}
             if text := said.get("content"):
                 self._text.append(text)
-            # The first name is DeepSeek's and vLLM's, the second OpenRouter's.
+            # DeepSeek and vLLM use the first name, OpenRouter the second.
             reasoning = said.get("reasoning_content") or said.get("reasoning")
             if isinstance(reasoning, str) and reasoning:
                 self._reasoning.append(reasoning)
@@ -248,7 +251,7 @@ class Answer:
             call.arguments.append(arguments if isinstance(arguments, str) else json_text(arguments))
 
     def preview(self) -> LlmResponse | None:
-        """Return the text that has come since the last preview; None if there is none."""
+        """Return the text received since the last preview, or None."""
         reasoning, text = self._shown
         self._shown = (len(self._reasoning), len(self._text))
         parts = said_parts(self._reasoning[reasoning:], self._text[text:])
@@ -258,7 +261,7 @@ class Answer:
         return LlmResponse(content=content, partial=True, model_version=self._model)
 
     def response(self) -> LlmResponse:
-        """Return the whole answer, with an error code if it is cut off, filtered or malformed."""
+        """Return the whole answer, with an error code if it was cut off, filtered or malformed."""
         calls = [call.part(index) for index, call in sorted(self._calls.items())]
         return whole_answer(
             [*said_parts(self._reasoning, self._text), *calls],
@@ -271,7 +274,7 @@ class Answer:
 def _usage(usage: Json | None) -> GenerateContentResponseUsageMetadata | None:
     if usage is None:
         return None
-    # ADK counts thoughts beside the candidates, OpenAI inside of them.
+    # ADK's candidate tokens exclude thoughts, OpenAI's completion tokens include them.
     thoughts = (usage.get("completion_tokens_details") or {}).get("reasoning_tokens") or 0
     said = usage.get("completion_tokens") or 0
     return GenerateContentResponseUsageMetadata(

@@ -1,7 +1,7 @@
-"""JSON schemas of tools and answers, as models' servers take them.
+"""JSON schemas of tools and answers, in the form that model APIs accept.
 
-ADK has the same conversions in `models.lite_llm`, whose import costs 21 MB and half a second for
-types of Gemini's Interactions API; so here are ours, and a test compares them with ADK's.
+ADK has the same conversions in `models.lite_llm`, but importing it takes 21 MB and half a second
+for types of Gemini's Interactions API. A test compares these conversions with ADK's.
 """
 
 import json
@@ -23,7 +23,7 @@ _RESPONSE_FORMATS = ("json_object", "json_schema")
 
 
 def tool_param(declaration: FunctionDeclaration) -> Json:
-    """Return a tool; the schema of its result stands in its description if there is room."""
+    """Return a tool; its description includes the schema of its result, if it fits."""
     if given := declaration.parameters_json_schema:
         parameters = _parameters(to_json(given, serialize_unknown=True))
     else:
@@ -41,9 +41,9 @@ def tool_param(declaration: FunctionDeclaration) -> Json:
 
 @lru_cache(maxsize=1024)
 def _parameters(schema: bytes) -> Json:
-    """Return the schema of a tool, not to be changed.
+    """Return the parameter schema of a tool, which must not be modified.
 
-    It is the same for each call of a model; making it anew took 33 us a tool.
+    Cached because it is the same in each model call, and building it takes 33 us per tool.
     """
     parameters: Json = from_json(schema)
     lowercase_schema_types(parameters)
@@ -51,7 +51,7 @@ def _parameters(schema: bytes) -> Json:
 
 
 def response_format(schema: object) -> Json | None:
-    """Return the form of an answer by a model, an instance of one, or a schema."""
+    """Return the `response_format` for a pydantic model, an instance of one, or a schema."""
     if isinstance(schema, Mapping) and schema.get("type") in _RESPONSE_FORMATS:
         return dict(schema)
     name = None
@@ -68,7 +68,7 @@ def response_format(schema: object) -> Json | None:
 
 
 def json_schema(schema: Any) -> Json:
-    """Return any schema that ADK takes, such as a model, a list of one, or its own `Schema`."""
+    """Return the JSON schema of any type that ADK accepts, such as a pydantic model or a list."""
     if isinstance(schema, BaseModel) and not isinstance(schema, Schema):
         schema = type(schema)
     found = _json_schema(schema)
@@ -76,10 +76,10 @@ def json_schema(schema: Any) -> Json:
 
 
 def call_arguments(text: str) -> Any:
-    """Return the arguments of a call; what is nearly JSON is repaired as ADK does it.
+    """Parse the arguments of a call; almost valid JSON is repaired as ADK does.
 
     Raises:
-        ValueError: they cannot be read.
+        ValueError: the text cannot be repaired.
     """
     try:
         return json.loads(text or "{}")

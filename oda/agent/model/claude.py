@@ -1,8 +1,8 @@
-"""Claude by Anthropic's messages API.
+"""Claude through Anthropic's messages API.
 
-ADK's own class loses what a turn is promised: it takes a filtered answer and one that reached its
-limit for whole ones, an error in a stream for one of the agent's code, and makes a partial event of
-each piece of a call.
+ADK's own class is not used because it treats filtered and truncated answers as complete, reports
+errors in a stream as errors of the agent's code, and yields a partial event for each piece of a
+function call.
 """
 
 from collections.abc import Mapping
@@ -26,7 +26,7 @@ class Claude(HttpModel):
 
     api_base: str = ANTHROPIC_BASE
     auth_token: SecretStr | None = Field(default=None, exclude=True)
-    """In place of a key, as some proxies and accounts want it."""
+    """Bearer token, which some proxies and accounts require instead of a key."""
 
     @property
     def capabilities(self) -> LlmCapabilities:

@@ -1,4 +1,4 @@
-"""Answers of Anthropic's messages API as ADK's responses. Pure."""
+"""Conversion of answers of Anthropic's messages API to ADK's responses."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -37,10 +37,10 @@ class _Block:
 
 
 class ClaudeAnswer:
-    """One answer, put together from its pieces as they come.
+    """Accumulates one answer from its chunks.
 
     Args:
-        schema: The schema that the answer's tool was made of, if there was one.
+        schema: The schema of the answer tool, if the request has one.
     """
 
     def __init__(self, schema: Any = None) -> None:
@@ -50,10 +50,10 @@ class ClaudeAnswer:
         self._model: str | None = None
         self._usage: Json = {}
         self.finish_reason: str | None = None
-        """In Anthropic's word; None until it has said that the answer is complete."""
+        """Anthropic's stop reason; None until Anthropic has completed the answer."""
 
     def add(self, chunk: Mapping[str, Any]) -> None:
-        """Take an event of a stream, or a whole message."""
+        """Add an event of a stream, or a whole message."""
         match chunk.get("type"):
             case "message_start":
                 self._begin(chunk.get("message") or {})
@@ -101,7 +101,7 @@ class ClaudeAnswer:
             block.call.arguments.append(arguments)
 
     def preview(self) -> LlmResponse | None:
-        """Return the text that has come since the last preview; None if there is none."""
+        """Return the text received since the last preview, or None."""
         thoughts: list[str] = []
         text: list[str] = []
         for block in self._blocks.values():
@@ -118,9 +118,9 @@ class ClaudeAnswer:
         return LlmResponse(content=content, partial=True, model_version=self._model)
 
     def response(self) -> LlmResponse:
-        """Return the whole answer, with an error code if it is cut off, filtered or malformed."""
+        """Return the whole answer, with an error code if it was cut off, filtered or malformed."""
         blocks = [block for _, block in sorted(self._blocks.items())]
-        if any(map(self._is_answer, blocks)):  # what is said beside the answer is no part of it
+        if any(map(self._is_answer, blocks)):  # text next to the answer tool is not the answer
             blocks = [block for block in blocks if block.kind != "text"]
         parts = [part for index, block in enumerate(blocks) for part in self._parts(index, block)]
         reason = _REASONS.get(self.finish_reason or "", FinishReason.OTHER)
@@ -147,7 +147,7 @@ class ClaudeAnswer:
 def _usage(usage: Json) -> GenerateContentResponseUsageMetadata | None:
     if not usage:
         return None
-    # Anthropic counts what came from the cache, or went into it, beside the input; ADK inside.
+    # Anthropic's input tokens exclude cache reads and writes, ADK's prompt tokens include them.
     cached = usage.get("cache_read_input_tokens") or 0
     prompt = (usage.get("input_tokens") or 0) + cached
     prompt += usage.get("cache_creation_input_tokens") or 0

@@ -1,4 +1,7 @@
-"""ADK's requests as bodies of Anthropic's messages API. Pure; `claude.py` has the connection."""
+"""Conversion of ADK's requests to bodies of Anthropic's messages API.
+
+Pure functions; `claude.py` makes the calls.
+"""
 
 import base64
 import re
@@ -24,15 +27,15 @@ from oda.agent.model.said import (
 )
 
 MOST_TOKENS = 8192
-"""Of an answer, where nobody says how long it may be; the API asks for a number."""
+"""Default limit of an answer, as the API requires one."""
 
 ANSWER_TOOL = "structured_output"
-"""The tool by which an answer of a given form comes; only newer models take a schema as such."""
+"""Name of the answer tool, used for structured answers: only newer models accept a schema."""
 
 VALUE = "response"
-"""Field of the answer's tool for a value that is no object."""
+"""Parameter of the answer tool for a value that is not an object."""
 
-_STRANGE_IN_IDS = re.compile(r"[^a-zA-Z0-9_-]")
+_INVALID_IN_IDS = re.compile(r"[^a-zA-Z0-9_-]")
 _PICTURES = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})
 _CHOICES: Mapping[Any, Json] = {
     FunctionCallingConfigMode.AUTO: {"type": "auto"},
@@ -45,21 +48,23 @@ def claude_request(request: LlmRequest, model: str, *, most_tokens: int, stream:
     """Return the body of a call.
 
     Args:
-        model: The model's name as the server knows it.
-        most_tokens: Of the answer, where the request does not say.
+        request: ADK's request.
+        model: The server's name of the model.
+        most_tokens: Limit of the answer in tokens, unless the request has one.
+        stream: Whether to stream the answer.
     """
     config = request.config or GenerateContentConfig()
     thinking = _thinking(config)
     thinks = thinking.get("thinking", {"type": "disabled"})["type"] != "disabled"
     limit = config.max_output_tokens or most_tokens
     budget = thinking.get("thinking", {}).get("budget_tokens", 0)
-    # The answer's limit includes the thoughts, which may not take all of it.
+    # The API's limit includes thoughts, which must leave room for the answer.
     body: Json = {"model": model, "max_tokens": limit if limit > budget else budget + limit}
     if system := serialize_system_instruction(config.system_instruction):
         body["system"] = [{"type": "text", "text": system}]
     body["messages"] = _messages(request.contents)
     body |= _tools(config, may_force=not thinks) | thinking
-    if not thinks and "output_config" not in thinking:  # models that think refuse these
+    if not thinks and "output_config" not in thinking:  # rejected while thinking
         sampling = {name: getattr(config, name) for name in ("temperature", "top_p")}
         sampling["top_k"] = None if config.top_k is None else int(config.top_k)
         body |= {name: value for name, value in sampling.items() if value is not None}
@@ -68,16 +73,17 @@ def claude_request(request: LlmRequest, model: str, *, most_tokens: int, stream:
     if stream:
         body["stream"] = True
     if (cache := resolve_cache_config(request)) is not None:
-        _mark_for_cache(body, {"ttl": "1h"} if use_one_hour_ttl(cache) else {})
+        _set_cache_breakpoints(body, {"ttl": "1h"} if use_one_hour_ttl(cache) else {})
     if config.http_options and config.http_options.extra_body:
         body |= config.http_options.extra_body
     return body
 
 
 def answer_schema(config: GenerateContentConfig | None) -> Any:
-    """Return the schema that the answer's tool is made of; None where none is used.
+    """Return the schema for the answer tool, or None if none is used.
 
-    A request with tools of its own has none, since being forced to answer would end its work.
+    Requests with tools have no answer tool: forcing the model to call it would keep it from using
+    the others.
     """
     if config is None or next(declarations(config), None) is not None:
         return None
@@ -85,9 +91,9 @@ def answer_schema(config: GenerateContentConfig | None) -> Any:
 
 
 def _thinking(config: GenerateContentConfig) -> Json:
-    """Return how the model shall think, as fields of the body; nothing where nobody asks."""
+    """Return the body's fields that control thinking; empty if it is not configured."""
     asked = config.thinking_config
-    # A field of ADK's AnthropicGenerateContentConfig, which imports Anthropic's client.
+    # A field of ADK's `AnthropicGenerateContentConfig`; importing that imports Anthropic's client.
     effort = getattr(config, "effort", None)
     if asked and not effort and (level := asked.thinking_level):
         word = level.value.lower()
@@ -124,7 +130,7 @@ def _tools(config: GenerateContentConfig, *, may_force: bool) -> Json:
 
 
 def answer_tool(schema: Any) -> tuple[Json, bool]:
-    """Return the schema of the answer's tool, and whether the answer is only a field of it."""
+    """Return the schema of the answer tool, and whether the answer is nested in `VALUE`."""
     wanted = json_schema(schema)
     if wanted.get("type") == "object":
         return {"input_schema": wanted}, False
@@ -133,8 +139,8 @@ def answer_tool(schema: Any) -> tuple[Json, bool]:
     return {"input_schema": outer | definitions}, True
 
 
-def _mark_for_cache(body: Json, lifetime: Json) -> None:
-    """Ask for the cache behind the tools, the instructions and the messages."""
+def _set_cache_breakpoints(body: Json, lifetime: Json) -> None:
+    """Set cache breakpoints after the tools, the instructions and the messages."""
     mark = {"type": "ephemeral", **lifetime}
     said = (block for message in reversed(body["messages"]) for block in message["content"][::-1])
     cacheable = (block for block in said if not block["type"].endswith("thinking"))
@@ -144,12 +150,12 @@ def _mark_for_cache(body: Json, lifetime: Json) -> None:
 
 
 def _messages(contents: Iterable[Content]) -> list[Json]:
-    """Return the messages, in turns, each call followed by its result."""
+    """Return the messages with alternating roles, each call followed by its result."""
     messages: list[Json] = []
     unanswered: dict[str | None, None] = {}
     for content in contents:
         is_model = content.role in ("model", "assistant")
-        blocks = list(_of_model(content) if is_model else _of_user(content))
+        blocks = list(_model_blocks(content) if is_model else _user_blocks(content))
         if not blocks:
             continue
         if is_model:
@@ -160,7 +166,7 @@ def _messages(contents: Iterable[Content]) -> list[Json]:
                 unanswered.pop(block.get("tool_use_id"), None)
         _add(messages, "assistant" if is_model else "user", blocks)
     _add(messages, "user", _missing_results(unanswered))
-    if messages and messages[0]["role"] == "assistant":  # the API wants to begin with the user
+    if messages and messages[0]["role"] == "assistant":  # the API requires a user message first
         messages.insert(0, {"role": "user", "content": [{"type": "text", "text": "…"}]})
     return messages
 
@@ -170,7 +176,7 @@ def _add(messages: list[Json], role: str, blocks: list[Json]) -> None:
         return
     if messages and messages[-1]["role"] == role:
         said = messages[-1]["content"]
-        # Results must stand before anything else in their message.
+        # The API requires results before other blocks of a message.
         results = [block for block in blocks if block["type"] == "tool_result"]
         place = next((i for i, b in enumerate(said) if b["type"] != "tool_result"), len(said))
         said[place:place] = results
@@ -186,24 +192,24 @@ def _missing_results(call_ids: Iterable[str | None]) -> list[Json]:
     ]
 
 
-def _of_model(content: Content) -> Iterator[Json]:
+def _model_blocks(content: Content) -> Iterator[Json]:
     for part in content.parts or ():
         if call := part.function_call:
-            # Models that ran before, for example as a fallback, may have given any id.
+            # Other models, for example a fallback, may have chosen ids that Anthropic rejects.
             yield {
                 "type": "tool_use",
-                "id": _id(call.id),
+                "id": _valid_id(call.id),
                 "name": call.name,
                 "input": call.args or {},
             }
         elif part.thought:
-            yield from _thought(part)
+            yield from _thought_blocks(part)
         elif part.text and part.text.strip():
             yield {"type": "text", "text": part.text}
 
 
-def _thought(part: Part) -> Iterator[Json]:
-    """Yield a thought that Claude has signed; it refuses others, such as another model's."""
+def _thought_blocks(part: Part) -> Iterator[Json]:
+    """Yield a thought signed by Claude; the API rejects those of other models."""
     try:
         signature = (part.thought_signature or b"").decode("ascii")
     except UnicodeDecodeError:
@@ -214,49 +220,49 @@ def _thought(part: Part) -> Iterator[Json]:
         yield {"type": "redacted_thinking", "data": signature}
 
 
-def _of_user(content: Content) -> Iterator[Json]:
+def _user_blocks(content: Content) -> Iterator[Json]:
     parts = content.parts or ()
     for part in parts:
         if part.function_response:
-            yield _result(part.function_response)
+            yield _result_block(part.function_response)
     for part in parts:
         if not part.function_response and not part.thought and (block := _block(part)):
             yield block
 
 
-def _result(result: FunctionResponse) -> Json:
+def _result_block(result: FunctionResponse) -> Json:
     answer = result.response
     text = answer if isinstance(answer, str) else json_text(answer)
     media = [
         block
         for one in result.parts or ()
-        if (blob := one.inline_data) and blob.data and (block := _inline(blob.data, blob))
+        if (blob := one.inline_data) and blob.data and (block := _inline_block(blob.data, blob))
     ]
     return {
         "type": "tool_result",
-        "tool_use_id": _id(result.id),
+        "tool_use_id": _valid_id(result.id),
         "content": [{"type": "text", "text": text}, *media] if media else text,
     }
 
 
-def _id(given: str | None) -> str:
-    return _STRANGE_IN_IDS.sub("_", given or "") or "call"
+def _valid_id(given: str | None) -> str:
+    return _INVALID_IN_IDS.sub("_", given or "") or "call"
 
 
 def _block(part: Part) -> Json | None:
     if part.text and part.text.strip():
         return {"type": "text", "text": part.text}
     if part.inline_data and part.inline_data.data:
-        return _inline(part.inline_data.data, part.inline_data)
+        return _inline_block(part.inline_data.data, part.inline_data)
     if (file := part.file_data) and (uri := file.file_uri):
         kind = _kind(_mime_type(file) or "image/png")
         if uri.startswith("https://") and kind:
             return {"type": kind, "source": {"type": "url", "url": uri}}
-        return _named(file)
+        return _placeholder_block(file)
     return None
 
 
-def _inline(data: bytes, blob: Any) -> Json:
+def _inline_block(data: bytes, blob: Any) -> Json:
     mime_type = _mime_type(blob)
     if mime_type.startswith("text/"):
         return {"type": "text", "text": data.decode(errors="replace")}
@@ -264,11 +270,11 @@ def _inline(data: bytes, blob: Any) -> Json:
         encoded = base64.b64encode(data).decode()
         source = {"type": "base64", "media_type": mime_type, "data": encoded}
         return {"type": kind, "source": source}
-    return _named(blob)
+    return _placeholder_block(blob)
 
 
-def _named(file: Any) -> Json:
-    """Return words for a file that Claude cannot read."""
+def _placeholder_block(file: Any) -> Json:
+    """Return a text block in place of a file that Claude cannot read."""
     return {"type": "text", "text": f"[file: {file.display_name or file.mime_type or 'unnamed'}]"}
 
 

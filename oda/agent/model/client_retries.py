@@ -1,4 +1,4 @@
-"""The client libraries' own retries, switched off in models that agents bring along."""
+"""Disables the retries of client libraries in models that agents bring."""
 
 import sys
 from typing import Any
@@ -7,10 +7,10 @@ from google.adk.models.base_llm import BaseLlm
 
 
 def without_client_retries(model: BaseLlm) -> None:
-    """Switch off the retries that a model's client library makes by itself, in place.
+    """Disable the retries of a model's client library, in place.
 
-    oda retries turns; a client's own retries would multiply with that and be invisible. Values set
-    on purpose by the agent's author stay.
+    ODA retries turns; a client's own retries would multiply with those and be invisible. Values
+    set explicitly by the agent's author are kept.
     """
     lite_llm = sys.modules.get("google.adk.models.lite_llm")
     google_llm = sys.modules.get("google.adk.models.google_llm")

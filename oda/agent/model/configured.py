@@ -1,4 +1,4 @@
-"""The model that an agent names before anything is known of it."""
+"""Models that are named by agents and resolved at each call."""
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
 
 class ConfiguredModel(BaseLlm):
-    """A name from the configuration that is resolved at each call."""
+    """A model given by a name in the configuration, which is resolved at each call."""
 
     def __init__(self, name: str) -> None:
         super().__init__(model=name)
 
     @property
     def target(self) -> BaseLlm:
-        """What the name means now."""
+        """The model that the name currently stands for."""
         return current_models().resolve(stand_in.get() or self.model)
 
     @property
@@ -38,15 +38,15 @@ class ConfiguredModel(BaseLlm):
     def generate_content_async(
         self, llm_request: LlmRequest, stream: bool = False
     ) -> AsyncGenerator[LlmResponse, None]:
-        # Between this call and the first answer, ADK turns the whole request into its telemetry's
-        # form, also where nobody records it: 22 of the 71 us that an earlier turn costs each call,
-        # and 15 us a tool. So what is in it is put aside for that long.
+        # Before the first answer, ADK converts the whole request for telemetry, even if nobody
+        # records it: 22 of the 71 us that an earlier turn costs each call, and 15 us per tool. So
+        # the request is emptied until then.
         held = llm_request.contents, llm_request.config
-        if not _is_recorded():
+        if not _telemetry_enabled():
             llm_request.contents, llm_request.config = [], GenerateContentConfig()
-        return self._answers(llm_request, *held, stream)
+        return self._stream_answer(llm_request, *held, stream)
 
-    async def _answers(
+    async def _stream_answer(
         self,
         llm_request: LlmRequest,
         contents: list[Content],
@@ -55,18 +55,18 @@ class ConfiguredModel(BaseLlm):
     ) -> AsyncGenerator[LlmResponse, None]:
         llm_request.contents, llm_request.config = contents, config
         try:
-            async with aclosing(self._responses(llm_request, stream)) as responses:
+            async with aclosing(self._call_target(llm_request, stream)) as responses:
                 async for response in responses:
                     yield response
-        except DailyLimitError:  # raised before the call, so nothing has been said yet
+        except DailyLimitError:  # raised before the call, so nothing was yielded yet
             gate = current_gate.get()
             if gate is None or not gate.give_way():
                 raise
-            async with aclosing(self._responses(llm_request, stream)) as responses:
+            async with aclosing(self._call_target(llm_request, stream)) as responses:
                 async for response in responses:
                     yield response
 
-    def _responses(
+    def _call_target(
         self, llm_request: LlmRequest, stream: bool
     ) -> AsyncGenerator[LlmResponse, None]:
         target = self.target
@@ -74,22 +74,22 @@ class ConfiguredModel(BaseLlm):
         return target.generate_content_async(llm_request, stream)
 
 
-def _is_recorded() -> bool:
-    """Whether OpenTelemetry has been set up; the providers of its API alone record nothing."""
+def _telemetry_enabled() -> bool:
+    """Return whether OpenTelemetry is set up; the default providers of its API record nothing."""
     of_the_api = ("opentelemetry.trace", "opentelemetry._logs")
     providers = (trace.get_tracer_provider(), get_logger_provider())
     return not all(type(one).__module__.startswith(of_the_api) for one in providers)
 
 
-# ADK keeps the ids of function calls in the prompt for the classes that it names there. OpenAI-like
-# providers need them, to pair calls that our rules have made with their results.
+# ADK keeps the ids of function calls in the prompt only for the classes listed there. OpenAI-like
+# APIs need the ids to pair calls that ODA has made with their results.
 _contents._ID_PAIRING_MODEL_TYPE_NAMES += ((__name__, ConfiguredModel.__name__),)
 
 
 def configured_model(name: str = DEFAULT) -> BaseLlm:
-    """The model of that name in the configuration, for `LlmAgent(model=…)`.
+    """Return the model of that name in the configuration, for `LlmAgent(model=…)`.
 
     `default` is `ODA_MODEL`, or the entry `default` of `config/models.yaml`. The name is resolved
-    at each call, so an agent can be loaded before anything is configured.
+    at each call, so agents can be loaded before a model is configured.
     """
     return ConfiguredModel(name)

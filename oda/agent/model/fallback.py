@@ -1,4 +1,4 @@
-"""ADK's fallback model, moved on by every failure that our policy calls passing."""
+"""ADK's fallback model with ODA's classification of failures."""
 
 from google.adk.models import FallbackModel
 
@@ -6,7 +6,7 @@ from oda.agent.failure import classify
 
 
 class Fallback(FallbackModel):
-    """Tries its models in order; timeouts, refused connections and open circuits move on too."""
+    """Tries models in order; any retryable failure, such as a timeout, moves on to the next."""
 
     def _should_fall_back(self, error: BaseException) -> bool:
         return classify(error, now=0.0).retryable

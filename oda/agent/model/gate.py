@@ -72,7 +72,7 @@ class ModelGate:
         return ModelCall(self._days, self._user_id, day, model, expected)
 
     def give_way(self) -> bool:
-        """Switch to the cheaper model; return whether that is a change."""
+        """Switch to the cheaper model; return False if there is none or it is already in use."""
         if self._cheaper_model is None or stand_in.get() == self._cheaper_model:
             return False
         stand_in.set(self._cheaper_model)
@@ -114,7 +114,7 @@ class ModelCall:
 
 
 stand_in: ContextVar[str | None] = ContextVar("oda_stand_in_model", default=None)
-"""Model that replaces the configured ones while limits are used up; None if none is replaced."""
+"""Name of the model that replaces the configured ones at a used-up limit; None if none does."""
 
 current_gate: ContextVar[ModelGate | None] = ContextVar("oda_model_gate", default=None)
 """The gate of the current turn or request; None if calls are not limited."""

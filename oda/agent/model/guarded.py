@@ -1,4 +1,4 @@
-"""A model behind a circuit breaker, whose silence and half answers are errors."""
+"""A model with a circuit breaker, a time limit and a check for incomplete answers."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
 
 
 class Guarded(BaseLlm):
-    """A model behind a circuit breaker, whose silence and half answers are errors."""
+    """A model with a circuit breaker, a time limit and a check for incomplete answers."""
 
     target: BaseLlm
     breaker: Breaker
     clock: Any
     timeout_s: float
-    """For the whole answer, or for the next piece of a stream."""
+    """Time limit for the whole answer, or for each chunk of a stream."""
     needs_litellm: bool
     ends_with_reason: bool
-    """Whether each complete answer of the target bears a finish reason."""
+    """Whether each complete answer of the target has a finish reason."""
 
     @property
     def capabilities(self) -> "LlmCapabilities":
@@ -58,10 +58,10 @@ class Guarded(BaseLlm):
     async def _next(self, responses: AsyncGenerator[LlmResponse, None]) -> LlmResponse | None:
         async with asyncio.timeout(self.timeout_s):
             response = await anext(responses, None)
-        if response is not None and self.ends_with_reason and _is_half(response):
+        if response is not None and self.ends_with_reason and _is_incomplete(response):
             raise IncompleteAnswerError("The model's answer ended before it was complete.")
         return response
 
 
-def _is_half(response: LlmResponse) -> bool:
+def _is_incomplete(response: LlmResponse) -> bool:
     return not response.partial and not response.error_code and response.finish_reason is None

@@ -1,7 +1,7 @@
-"""Models that are reached by one POST over a bare HTTP stream, without a client library.
+"""Models called by one HTTP POST, without a client library.
 
-A bare stream costs a fifth of a call through LiteLLM, and does not grow with the history as the
-providers' own clients do, which make a typed copy of all messages. Nothing is sent twice.
+A call costs a fifth of one through LiteLLM. Unlike the providers' own clients, which make a typed
+copy of all messages, it does not get slower as the history grows. Calls are not retried here.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ _MOST_ERROR_BYTES = 64 * 2**10
 
 
 class ModelCallError(Exception):
-    """Raised when a server refuses a call, or reports an error inside an answer."""
+    """Raised when a server rejects a call, or reports an error within an answer."""
 
     def __init__(self, message: str, status_code: int, headers: Mapping[str, str]) -> None:
         super().__init__(message)
@@ -55,7 +55,8 @@ _ERRORS: Mapping[int, type[ModelCallError]] = {
         (529, "OverloadedError"),
     )
 }
-"""By the names that the providers' clients give them, since people look these up."""
+"""Exception classes by HTTP status, named as in the providers' clients so that people can look
+them up."""
 
 _STATUS_IN_STREAM = {
     "authentication_error": 401,
@@ -71,57 +72,57 @@ _STATUS_IN_STREAM = {
     "request_too_large": 413,
     "timeout_error": 504,
 }
-"""HTTP statuses of errors that come after a stream has begun, by their type or code."""
+"""HTTP statuses equivalent to errors within a stream, by error type or code."""
 
 
 class Answering(Protocol):
-    """One answer, put together from its pieces as they come."""
+    """Accumulates one answer from its chunks."""
 
     @property
     def finish_reason(self) -> str | None:
-        """In the provider's word; None until the provider has said that the answer is complete."""
+        """The provider's finish reason; None until the provider has completed the answer."""
 
     def add(self, chunk: Mapping[str, Any], /) -> None:
-        """Take a chunk of a stream, or a whole body."""
+        """Add a chunk of a stream, or a whole body."""
 
     def preview(self) -> LlmResponse | None:
-        """Return the text that has come since the last preview; None if there is none."""
+        """Return the text received since the last preview, or None."""
 
     def response(self) -> LlmResponse:
-        """Return the whole answer, with an error code if it is cut off, filtered or malformed."""
+        """Return the whole answer, with an error code if it was cut off, filtered or malformed."""
 
 
 class HttpModel(BaseLlm):
-    """A model behind one POST. Its caller limits the time of a call."""
+    """Base class of models called by one POST. Callers must set a time limit."""
 
     api_base: str
     api_key: SecretStr | None = Field(default=None, exclude=True)
     headers: Mapping[str, str] = Field(default={}, exclude=True)
     params: Mapping[str, Any] = {}
-    """Fields of the body that every call gets; what a request sets itself goes first."""
+    """Default fields of the body; fields of a request take precedence."""
 
     @property
     @abstractmethod
     def url(self) -> str:
-        """Where calls are sent."""
+        """The URL to post calls to."""
 
     @abstractmethod
     def credentials(self) -> Mapping[str, str]:
-        """Return the headers that a call is allowed by."""
+        """Return the headers that authorize a call."""
 
     @abstractmethod
     def prepare(self, request: LlmRequest, *, stream: bool) -> tuple[dict[str, Any], Answering]:
-        """Return the body of a call, and what takes its answer."""
+        """Return the body of a call and the accumulator for its answer."""
 
     async def generate_content_async(
         self, llm_request: LlmRequest, stream: bool = False
     ) -> AsyncGenerator[LlmResponse, None]:
-        """Yield previews of the text as it comes, then the whole answer.
+        """Yield partial text as it arrives if streaming, then the whole answer.
 
         Raises:
-            ModelCallError: the server refused the call or reported an error.
+            ModelCallError: the server rejected the call or reported an error.
             IncompleteAnswerError: the answer ended without a finish reason.
-            MalformedAnswerError: what came is not JSON.
+            MalformedAnswerError: the answer is not JSON.
             aiohttp.ClientError: the connection failed.
         """
         self._maybe_append_user_content(llm_request)
@@ -130,7 +131,7 @@ class HttpModel(BaseLlm):
         options = llm_request.config.http_options
         headers = {
             "content-type": "application/json",
-            "accept-encoding": "identity",  # a compressed stream comes in larger, later pieces
+            "accept-encoding": "identity",  # compression would delay chunks
             **((options and options.headers) or {}),
         }
         async with self.sent(self.url, content, headers) as response:
@@ -138,7 +139,7 @@ class HttpModel(BaseLlm):
                 async with aclosing(_chunks(response)) as batches:
                     async for batch in batches:
                         for chunk in batch:
-                            _check(chunk)
+                            _raise_reported_error(chunk)
                             answer.add(chunk)
                         if preview := answer.preview():
                             yield preview
@@ -152,10 +153,10 @@ class HttpModel(BaseLlm):
     async def sent(
         self, url: str, data: bytes | FormData, headers: Mapping[str, str]
     ) -> AsyncIterator[ClientResponse]:
-        """Post the data and yield the answer as it begins.
+        """Post data and yield the response when its headers have arrived.
 
         Raises:
-            ModelCallError: the server refused the call.
+            ModelCallError: the server rejected the call.
         """
         headers = {**self.credentials(), **self.headers, **headers}
         address = urlsplit(url)
@@ -164,47 +165,47 @@ class HttpModel(BaseLlm):
             data=data,
             headers=headers,
             proxy=_proxy_for(address.scheme, address.hostname or ""),
-            allow_redirects=False,  # another host would get the key
+            allow_redirects=False,  # a redirect would send the key to another host
         )
         async with post as response:
             if response.status >= 300:
-                raise await _refusal(response)
+                raise await _read_error(response)
             yield response
 
 
 async def whole_body(response: ClientResponse) -> dict[str, Any]:
-    """Read an answer that is not streamed.
+    """Read a response that is not streamed.
 
     Raises:
-        ModelCallError: it reports an error.
-        MalformedAnswerError: it is not JSON.
+        ModelCallError: the response reports an error.
+        MalformedAnswerError: the response is not a JSON object.
     """
-    body = _parsed(await response.read())
-    _check(body)
+    body = _parse_object(await response.read())
+    _raise_reported_error(body)
     return body
 
 
 async def _chunks(response: ClientResponse) -> AsyncGenerator[list[dict[str, Any]], None]:
-    """Yield the chunks of a stream, together those that came together.
+    """Yield the chunks of a stream, batching those that arrived together.
 
-    Under load several lie in the socket's buffer; what handles them afterwards has the work of one.
+    Under load the socket's buffer holds several, which are then handled as one event.
     """
     rest = b""
     async for received in response.content.iter_any():
         *lines, rest = (rest + received).split(b"\n")
-        yield list(_events(lines))
-    yield list(_events([rest]))
+        yield list(_parse_lines(lines))
+    yield list(_parse_lines([rest]))
 
 
-def _events(lines: list[bytes]) -> Iterator[dict[str, Any]]:
+def _parse_lines(lines: list[bytes]) -> Iterator[dict[str, Any]]:
     for line in lines:
         if line.startswith(b"data:"):
             data = line[5:].strip()
             if data and data != b"[DONE]":
-                yield _parsed(data)
+                yield _parse_object(data)
 
 
-def _parsed(data: bytes) -> dict[str, Any]:
+def _parse_object(data: bytes) -> dict[str, Any]:
     try:
         value = from_json(data)
     except ValueError as error:
@@ -214,22 +215,22 @@ def _parsed(data: bytes) -> dict[str, Any]:
     return value
 
 
-def _check(chunk: Mapping[str, Any]) -> None:
-    """Raise the error that a server reports in an answer that it began with status 200."""
+def _raise_reported_error(chunk: Mapping[str, Any]) -> None:
+    """Raise the error that a server reports within a response of status 200."""
     reported = chunk.get("error")
     if not reported:
         return
     fields = reported if isinstance(reported, dict) else {"message": reported}
     words = [str(fields.get(name)) for name in ("code", "type")]
-    known = (_STATUS_IN_STREAM.get(word) or _as_status(word) for word in words)
-    raise _error(next(filter(None, known), 500), fields, {})
+    known = (_STATUS_IN_STREAM.get(word) or _parse_status(word) for word in words)
+    raise _make_error(next(filter(None, known), 500), fields, {})
 
 
-def _as_status(word: str) -> int | None:
+def _parse_status(word: str) -> int | None:
     return int(word) if word.isdigit() and 400 <= int(word) <= 599 else None
 
 
-async def _refusal(response: ClientResponse) -> ModelCallError:
+async def _read_error(response: ClientResponse) -> ModelCallError:
     body = bytearray()
     async for piece in response.content.iter_any():
         body += piece
@@ -237,20 +238,22 @@ async def _refusal(response: ClientResponse) -> ModelCallError:
             break
     try:
         parsed = from_json(bytes(body))
-    except ValueError:  # a proxy's page
+    except ValueError:  # for example a proxy's error page
         parsed = None
     reported = parsed.get("error", parsed) if isinstance(parsed, dict) else None
     fields = reported if isinstance(reported, dict) else {"message": reported}
     if not fields.get("message"):
         fields = {"message": f"The model's server answered with status {response.status}."}
-    return _error(response.status, fields, response.headers)
+    return _make_error(response.status, fields, response.headers)
 
 
-def _error(status: int, fields: Mapping[str, Any], headers: Mapping[str, str]) -> ModelCallError:
+def _make_error(
+    status: int, fields: Mapping[str, Any], headers: Mapping[str, str]
+) -> ModelCallError:
     kind = _ERRORS.get(status) or _ERRORS[500 if status >= 500 else 400]
     code = fields.get("code")
     message = str(fields.get("message") or "The model's server reported an error.")
-    # Policies and overflows are told apart by words; some servers put them into the code alone.
+    # `classify` recognizes overflows and policy errors by words, which may be in the code only.
     named = f"{message} ({code})" if isinstance(code, str) and code not in message else message
     return kind(named, status, headers)
 
@@ -258,15 +261,15 @@ def _error(status: int, fields: Mapping[str, Any], headers: Mapping[str, str]) -
 _Sessions = dict[bool, ClientSession]
 
 _sessions: WeakKeyDictionary[asyncio.AbstractEventLoop, _Sessions] = WeakKeyDictionary()
-"""Of each event loop, by whether they read proxies from the environment themselves."""
+"""Client sessions by event loop and `trust_env`."""
 
 
 def http_client(*, trust_env: bool = False) -> ClientSession:
-    """Return the connections of this event loop, shared by all models.
+    """Return the client session of this event loop, shared by all models.
 
     Args:
-        trust_env: Have aiohttp look for a proxy, in a thread and at each call (0.5 ms of CPU), and
-            for a password in `~/.netrc`, which no call with a key can be combined with.
+        trust_env: Whether aiohttp looks for a proxy itself, in a thread at each call (0.5 ms of
+            CPU), and for a password in `~/.netrc`, which conflicts with an authorization header.
     """
     sessions = _sessions.setdefault(asyncio.get_running_loop(), {})
     if trust_env not in sessions:
@@ -285,5 +288,5 @@ async def close_connections() -> None:
 
 @cache
 def _proxy_for(scheme: str, host: str) -> str | None:
-    """Return the proxy that the environment names for a host."""
+    """Return the proxy for a host according to the environment, if any."""
     return None if proxy_bypass(host) else getproxies().get(scheme)

@@ -1,4 +1,4 @@
-"""The keys of models, those included that agents bring along."""
+"""Detection of missing API keys, also of models that agents bring."""
 
 import os
 import sys
@@ -13,14 +13,14 @@ from oda.errors import ConfigurationError
 
 
 def missing_key(model: BaseLlm, models: Models) -> ConfigurationError | None:
-    """The error of a model whose key is nowhere to be found; None where there is one.
+    """Return the error for a model without a key, or None if it has one.
 
-    A model that its author gave a client, a key or an address needs none from the environment.
+    A model whose author set a client, a key or an address needs no key from the environment.
     May import LiteLLM.
     """
     if isinstance(model, ConfiguredModel):
         return models.missing_key(model.model)
-    variable = _variable(model)
+    variable = _missing_variable(model)
     if variable is None:
         return None
     return ConfigurationError(
@@ -28,8 +28,8 @@ def missing_key(model: BaseLlm, models: Models) -> ConfigurationError | None:
     )
 
 
-def _variable(model: BaseLlm) -> str | None:
-    """The environment variable that should hold the key of an agent's own model and does not."""
+def _missing_variable(model: BaseLlm) -> str | None:
+    """Return the unset environment variable that should hold the key of an agent's own model."""
     google_llm = sys.modules.get("google.adk.models.google_llm")
     lite_llm = sys.modules.get("google.adk.models.lite_llm")
     anthropic_llm = sys.modules.get("google.adk.models.anthropic_llm")
@@ -40,7 +40,7 @@ def _variable(model: BaseLlm) -> str | None:
         return None if has_access else gemini_key_variable()
     if lite_llm and type(model) is lite_llm.LiteLlm:
         has_access = known._additional_args.keys() & _OF_LITELLM
-        return None if has_access else _secret(litellm_key_variable(model.model))
+        return None if has_access else _key_variable(litellm_key_variable(model.model))
     if anthropic_llm and type(model) is anthropic_llm.AnthropicLlm:
         client = known.client
         if client is None:
@@ -49,10 +49,10 @@ def _variable(model: BaseLlm) -> str | None:
     return None
 
 
-def _secret(variable: str | None) -> str | None:
-    """The variable, if it holds a key, and none tells of a server that may ask for no key.
+def _key_variable(variable: str | None) -> str | None:
+    """Return the variable if it is for a key and no server that may not need one is configured.
 
-    LiteLLM also names addresses, such as Ollama's, which has a default.
+    LiteLLM also asks for addresses, such as Ollama's, which has a default.
     """
     name, separator, _ = (variable or "").partition("_API_KEY")
     has_server = any(os.environ.get(f"{name}_{end}") for end in ("API_BASE", "BASE_URL"))
@@ -61,4 +61,4 @@ def _secret(variable: str | None) -> str | None:
 
 _OF_GEMINI = frozenset({"api_key", "vertexai", "credentials", "http_options"})
 _OF_LITELLM = frozenset({"api_key", "api_base", "base_url", "mock_response", "custom_llm_provider"})
-"""Arguments by which an author says how a model is reached."""
+"""Arguments with which an author configures access to a model."""

@@ -1,8 +1,9 @@
-"""LiteLLM as ADK calls it, without two of its mistakes.
+"""LiteLLM client for ADK with workarounds for two bugs of LiteLLM.
 
-It reports `stop` for a stream that ended without a finish reason, so half an answer would pass for
-a whole one; its wrapper knows whether the provider sent one. And 1.96 takes an answer 4xx for
-which it has no class, such as 403 of Anthropic, for a lost connection, which would be tried again.
+LiteLLM reports `stop` for a stream that ended without a finish reason, so an incomplete answer
+would pass as complete; its stream wrapper knows whether the provider sent one. And LiteLLM 1.96
+reports a 4xx status that it has no class for, such as Anthropic's 403, as a connection error, which
+would be retried.
 """
 
 import sys
@@ -17,21 +18,22 @@ from oda.errors import IncompleteAnswerError
 
 
 class CheckedClient(LiteLLMClient):
-    """Raises `IncompleteAnswerError` at the end of a stream without a finish reason.
+    """Client that corrects the errors of LiteLLM.
 
-    What the provider has refused is raised as that.
+    Raises `IncompleteAnswerError` at the end of a stream without a finish reason, and the
+    provider's own error for a 4xx status.
     """
 
     async def acompletion(self, model: Any, messages: Any, tools: Any, **kwargs: Any) -> Any:
         import_litellm()
         with refusals_as_such():
             answer = await super().acompletion(model, messages, tools, **kwargs)
-        return _checked(answer) if kwargs.get("stream") else answer
+        return _check_stream(answer) if kwargs.get("stream") else answer
 
 
 @contextmanager
 def refusals_as_such() -> Iterator[None]:
-    """Raise the provider's answer 4xx in place of the lost connection that LiteLLM makes of it."""
+    """Raise the provider's 4xx error instead of the connection error that LiteLLM makes of it."""
     try:
         yield
     except Exception as error:
@@ -43,7 +45,7 @@ def refusals_as_such() -> Iterator[None]:
         raise
 
 
-async def _checked(stream: Any) -> AsyncIterator[Any]:
+async def _check_stream(stream: Any) -> AsyncIterator[Any]:
     has_callbacks = _has_callbacks()
     chunks = aiter(stream)
     while True:
@@ -53,13 +55,13 @@ async def _checked(stream: Any) -> AsyncIterator[Any]:
             break
         yield chunk
         if not has_callbacks and getattr(stream, "sent_stream_usage", False):
-            break  # what LiteLLM does after the usage serves its callbacks only, and costs a lot
+            break  # after the usage, LiteLLM does expensive work for its callbacks only
     if getattr(stream, "received_finish_reason", "") is None:
         raise IncompleteAnswerError("The model's answer ended before it was complete.")
 
 
 def _has_callbacks() -> bool:
-    """Whether somebody wants to hear of finished calls from LiteLLM."""
+    """Return whether callbacks for finished calls are registered with LiteLLM."""
     litellm: Any = sys.modules["litellm"]
     return any(
         getattr(litellm, name, None)

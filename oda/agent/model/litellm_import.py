@@ -1,4 +1,4 @@
-"""LiteLLM as it should be imported: late, off the event loop, and without the network."""
+"""Import of LiteLLM: late, off the event loop, and without network access."""
 
 import asyncio
 import logging
@@ -10,17 +10,15 @@ _LOGGERS = ("LiteLLM", "LiteLLM Proxy", "LiteLLM Router")
 
 
 def prepare_litellm() -> None:
-    """What LiteLLM reads from the environment when it is imported.
-
-    Its price table is the one that it ships, not a download; OpenAI-like calls go through its own
-    HTTP handler, whose cost does not grow with the history as that of OpenAI's client does.
-    """
+    """Set the environment variables that LiteLLM reads when it is imported."""
+    # Use the price table that it ships instead of downloading one.
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
+    # Its own HTTP handler does not get slower with the history, as OpenAI's client does.
     os.environ.setdefault("EXPERIMENTAL_OPENAI_BASE_LLM_HTTP_HANDLER", "True")
 
 
 def import_litellm() -> None:
-    """Import LiteLLM, which takes seconds, and keep it from printing."""
+    """Import LiteLLM, which takes seconds, and suppress its debug output."""
     prepare_litellm()
     import litellm
 
@@ -28,29 +26,26 @@ def import_litellm() -> None:
 
 
 async def litellm_ready() -> None:
-    """Import LiteLLM in a thread, unless it is there."""
+    """Import LiteLLM in a thread, unless it is already imported."""
     if "litellm" not in sys.modules:
         await asyncio.to_thread(import_litellm)
-    _log_as_all_do()
+    _remove_log_handlers()
 
 
 @cache
-def _log_as_all_do() -> None:
-    """Take LiteLLM's own log handlers away: they would print each line twice, secrets included."""
+def _remove_log_handlers() -> None:
+    """Remove LiteLLM's own log handlers, which would log each line again, with its secrets."""
     for name in _LOGGERS:
         logging.getLogger(name).handlers.clear()
 
 
 async def close_clients() -> None:
-    """Close the HTTP clients that LiteLLM keeps, and make it forget them.
-
-    It would go on with the closed ones, up to some version (1.96 does). While it is being imported,
-    in a thread that nobody waits for any more, there are none.
-    """
+    """Close the HTTP clients that LiteLLM caches, and clear the cache."""
     litellm = sys.modules.get("litellm")
     close = getattr(litellm, "close_litellm_async_clients", None)
-    if litellm is None or close is None:
+    if litellm is None or close is None:  # not imported, or still being imported in a thread
         return
     await close()
+    # LiteLLM 1.96 would go on using the closed clients.
     litellm.in_memory_llm_clients_cache.flush_cache()
     vars(litellm).pop("module_level_aclient", None)

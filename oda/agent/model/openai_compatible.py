@@ -1,7 +1,4 @@
-"""Models of OpenAI's chat completions API, at OpenAI and at the many servers that speak it too.
-
-Those that understand speech stand at the same address.
-"""
+"""Models and transcription through OpenAI's API, at OpenAI and at compatible servers."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -43,11 +40,11 @@ class OpenAICompatible(HttpModel):
         return chat_request(request, self.model, is_openai=is_openai, stream=stream), Answer()
 
     async def transcribe(self, file_name: str, audio: bytes, mime_type: str) -> str:
-        """Return what is said in a recording, by `POST <api_base>/audio/transcriptions`.
+        """Return the text of a recording, by `POST <api_base>/audio/transcriptions`.
 
         Raises:
-            ModelCallError: the server refused the call or reported an error.
-            MalformedAnswerError: what came is not JSON.
+            ModelCallError: the server rejected the call or reported an error.
+            MalformedAnswerError: the response is not a JSON object.
             aiohttp.ClientError: the connection failed.
         """
         form = FormData({"model": self.model})

@@ -1,4 +1,4 @@
-"""Prices of models, by the table that LiteLLM ships; it is read without importing LiteLLM."""
+"""Prices of models from the table that LiteLLM ships, read without importing LiteLLM."""
 
 import sys
 from collections.abc import Mapping
@@ -12,14 +12,14 @@ _TABLE = "model_prices_and_context_window_backup.json"
 
 
 def cost_usd(model: str, tokens_in: int, tokens_out: int) -> float | None:
-    """Return what a call has cost in US dollars; None where the model's price is not known."""
+    """Return the cost of a call in US dollars, or None if the model's price is unknown."""
     if (litellm := sys.modules.get("litellm")) is not None:
-        # A program that has registered prices of its own with LiteLLM gets these.
+        # Includes prices that the program has registered with LiteLLM.
         try:
             prompt, completion = litellm.cost_per_token(
                 model=model, prompt_tokens=tokens_in, completion_tokens=tokens_out
             )
-        except Exception:  # an unknown model is reported by a bare Exception
+        except Exception:  # LiteLLM raises a bare `Exception` for an unknown model
             return None
         return float(prompt + completion)
     price = prices().get(model) or prices().get(model.rpartition("/")[2])
@@ -28,7 +28,7 @@ def cost_usd(model: str, tokens_in: int, tokens_out: int) -> float | None:
 
 @cache
 def prices() -> Mapping[str, tuple[float, float]]:
-    """Return US dollars for a token of input and one of output by model; reads a file of 3 MB."""
+    """Return US dollars per input and output token, by model. Reads a file of 3 MB once."""
     found = find_spec("litellm")
     if found is None or not found.submodule_search_locations:
         return {}

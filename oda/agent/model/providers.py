@@ -1,4 +1,4 @@
-"""Records to ADK models: ways of our own where they are known, LiteLLM for all others."""
+"""Creation of ADK models from configuration records: own clients, or LiteLLM for all others."""
 
 import os
 import re
@@ -17,37 +17,37 @@ from oda.errors import ConfigurationError
 from oda.settings import Settings
 
 _GEMINI = re.compile(r"gemini-|gemma-|models/|projects/")
-"""Names that ADK's own Gemini class takes; `gemini/…` is LiteLLM's."""
+"""Model names for ADK's own Gemini class; `gemini/…` is LiteLLM's."""
 
 _OPENAI = re.compile(r"openai/(?!responses/)|hosted_vllm/|gpt-|chatgpt-|whisper-|o\d")
-"""Names of OpenAI's API, as LiteLLM has them."""
+"""LiteLLM's names of models for OpenAI's API."""
 
 _ANTHROPIC = re.compile(r"anthropic/|claude-")
-"""Names of Claude at Anthropic, as LiteLLM has them."""
+"""LiteLLM's names of Claude models at Anthropic."""
 
 _LITELLM = "litellm/"
-"""In front of any name that LiteLLM shall answer for."""
+"""Prefix that forces the use of LiteLLM."""
 
 _LITELLM_PARAMS = frozenset(
     {"api_version", "azure_ad_token", "custom_llm_provider", "drop_params", "mock_response"}
 )
-"""Parameters that mean something to LiteLLM alone."""
+"""Parameters that only LiteLLM understands."""
 
 _ANTHROPIC_PARAMS = frozenset(
     {"max_tokens", "metadata", "output_config", "service_tier", "stop_sequences"}
     | {"temperature", "thinking", "top_k", "top_p", "extra_headers", "extra_body"}
 )
-"""Parameters that Anthropic knows itself; LiteLLM translates others, such as `reasoning_effort`."""
+"""Parameters of Anthropic's API; LiteLLM translates others, such as `reasoning_effort`."""
 
 _NO_KEY = "none"
-"""Sent to a server of one's own that asks for no key."""
+"""Key for a custom server that needs none."""
 
 Way = Literal["gemini", "openai", "anthropic", "litellm"]
-"""How a model is reached: ADK's Gemini class, two protocols by ourselves, or LiteLLM."""
+"""Client of a model: ADK's Gemini class, ODA's own client for two APIs, or LiteLLM."""
 
 
 def way_to(record: ModelRecord) -> Way:
-    """Return how a record's model is reached."""
+    """Return the client to use for a record's model."""
     if _GEMINI.match(record.model):
         return "gemini"
     if _OPENAI.match(record.model) and not _LITELLM_PARAMS & record.params.keys():
@@ -72,7 +72,7 @@ def build_model(record: ModelRecord, settings: Settings) -> BaseLlm:
 
 
 def api_key(record: ModelRecord, settings: Settings) -> str | None:
-    """The key of a record; None leaves it to the provider's own variable."""
+    """Return the key of a record; None if the provider's environment variable applies."""
     if record.api_key:
         return resolve_secrets(record.api_key, os.environ).get_secret_value()
     if settings.model_api_key and shares_access(record.model, settings):
@@ -81,10 +81,10 @@ def api_key(record: ModelRecord, settings: Settings) -> str | None:
 
 
 def shares_access(model: str, settings: Settings) -> bool:
-    """Whether the key and address of `ODA_MODEL` are meant for a model.
+    """Return whether the key and address of `ODA_MODEL` apply to a model.
 
-    They are for itself, and for the cheaper and the transcribing model if these are of the same
-    provider.
+    They apply to that model itself, and to the cheaper and the transcribing model if these are of
+    the same provider.
     """
     ours = (settings.model, settings.turn.cheaper_model, settings.transcribe_model)
     if settings.model is None or model not in ours:
@@ -97,29 +97,29 @@ def _provider(model: str) -> str:
 
 
 def missing_key(record: ModelRecord, settings: Settings) -> str | None:
-    """The variable that should hold the model's key and does not. May import LiteLLM."""
+    """Return the unset variable that should hold the model's key, if any. May import LiteLLM."""
     if api_key(record, settings) or record.api_base:
         return None
     match way_to(record):
         case "gemini":
             return gemini_key_variable()
         case "openai":
-            return None if _first_set("OPENAI_API_KEY") else "OPENAI_API_KEY"
+            return None if _first_env("OPENAI_API_KEY") else "OPENAI_API_KEY"
         case "anthropic":
-            found = _first_set("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN")
+            found = _first_env("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN")
             return None if found else "ANTHROPIC_API_KEY"
         case "litellm":
             return litellm_key_variable(litellm_name(record))
 
 
 def gemini_key_variable() -> str | None:
-    """The variable that should hold Gemini's key; None where the environment gives access."""
+    """Return the variable that should hold Gemini's key, or None if access is configured."""
     names = ("GOOGLE_API_KEY", "GEMINI_API_KEY", "GOOGLE_GENAI_USE_VERTEXAI")
-    return None if _first_set(*names) else names[0]
+    return None if _first_env(*names) else names[0]
 
 
 def litellm_key_variable(model: str) -> str | None:
-    """The variable that LiteLLM wants for a model and does not find. Imports LiteLLM."""
+    """Return the unset variable that LiteLLM needs for a model, if any. Imports LiteLLM."""
     import_litellm()
     import litellm
 
@@ -131,27 +131,27 @@ def litellm_key_variable(model: str) -> str | None:
 def _openai(record: ModelRecord, key: str | None) -> BaseLlm:
     return OpenAICompatible(
         model=record.model.removeprefix("openai/").removeprefix("hosted_vllm/"),
-        api_base=record.api_base or _first_set("OPENAI_BASE_URL", "OPENAI_API_BASE") or OPENAI_BASE,
-        api_key=_secret(key or _own_or(record, "OPENAI_API_KEY")),
+        api_base=record.api_base or _first_env("OPENAI_BASE_URL", "OPENAI_API_BASE") or OPENAI_BASE,
+        api_key=_secret(key or _default_key(record, "OPENAI_API_KEY")),
         **_extras(record),
     )
 
 
 def _anthropic(record: ModelRecord, key: str | None) -> BaseLlm:
-    base = _first_set("ANTHROPIC_BASE_URL", "ANTHROPIC_API_BASE")
-    key = key or _own_or(record, "ANTHROPIC_API_KEY")
+    base = _first_env("ANTHROPIC_BASE_URL", "ANTHROPIC_API_BASE")
+    key = key or _default_key(record, "ANTHROPIC_API_KEY")
     return Claude(
         model=record.model.removeprefix("anthropic/"),
         api_base=record.api_base or base or ANTHROPIC_BASE,
         api_key=_secret(key),
-        auth_token=None if key else _secret(_first_set("ANTHROPIC_AUTH_TOKEN")),
+        auth_token=None if key else _secret(_first_env("ANTHROPIC_AUTH_TOKEN")),
         **_extras(record),
     )
 
 
-def _own_or(record: ModelRecord, variable: str) -> str | None:
-    """Return the provider's key, which a server of one's own does not get."""
-    return _NO_KEY if record.api_base else _first_set(variable)
+def _default_key(record: ModelRecord, variable: str) -> str | None:
+    """Return the provider's key from the environment, which is not sent to a custom server."""
+    return _NO_KEY if record.api_base else _first_env(variable)
 
 
 def _secret(value: str | None) -> SecretStr | None:
@@ -159,21 +159,21 @@ def _secret(value: str | None) -> SecretStr | None:
 
 
 def _extras(record: ModelRecord) -> dict[str, Any]:
-    """Return what each call gets besides what it is about."""
+    """Return a record's additional headers and body fields for each call."""
     params = dict(record.params)
-    headers, body = (_object(params, record, name) for name in ("extra_headers", "extra_body"))
+    headers, body = (_pop_object(params, record, name) for name in ("extra_headers", "extra_body"))
     return {
         "headers": {name: str(value) for name, value in headers.items()},
         "params": {**params, **body},
     }
 
 
-def _first_set(*variables: str) -> str | None:
+def _first_env(*variables: str) -> str | None:
     return next(filter(None, map(os.environ.get, variables)), None)
 
 
-def _object(params: dict[str, Any], record: ModelRecord, name: str) -> Mapping[str, Any]:
-    """Take the object of that name out of the parameters."""
+def _pop_object(params: dict[str, Any], record: ModelRecord, name: str) -> Mapping[str, Any]:
+    """Remove the object with that name from the parameters and return it."""
     value = params.pop(name, None) or {}
     if not isinstance(value, Mapping):
         raise ConfigurationError(
@@ -184,7 +184,7 @@ def _object(params: dict[str, Any], record: ModelRecord, name: str) -> Mapping[s
 
 
 def litellm_name(record: ModelRecord) -> str:
-    """Return a model's name as LiteLLM knows it."""
+    """Return LiteLLM's name of a record's model."""
     return record.model.removeprefix(_LITELLM)
 
 
@@ -199,7 +199,7 @@ def _litellm(record: ModelRecord, key: str | None, timeout_s: float) -> BaseLlm:
 
 
 def litellm_arguments(record: ModelRecord, key: str | None, timeout_s: float) -> dict[str, Any]:
-    """What every call of LiteLLM for a record gets besides what it is about."""
+    """Return the arguments of all LiteLLM calls for a record: access, limits and parameters."""
     arguments: dict[str, Any] = {
         "num_retries": 0,
         "max_retries": 0,
@@ -224,7 +224,7 @@ def _gemini(record: ModelRecord, key: str | None) -> BaseLlm:
             f"models.yaml: params of {record.model!r} are not supported",
             remedy="set them in the agent's generate_content_config, or use LiteLLM's gemini/ name",
         )
-    # No time limit: it would hold for a whole stream, and the caller has one for each piece.
+    # No time limit, as it would apply to a whole stream; the caller limits each chunk.
     options = HttpOptions(retry_options=HttpRetryOptions(attempts=1))
     client: dict[str, Any] = {"http_options": options}
     if key or record.api_base:

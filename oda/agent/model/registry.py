@@ -1,4 +1,4 @@
-"""The models that the configuration names, built once, and the ones that hold in an event loop."""
+"""Registry of the configured models, and the current registry of an event loop."""
 
 from collections.abc import Callable, Mapping
 from functools import cache
@@ -22,7 +22,7 @@ DEFAULT = "default"
 
 
 class Models:
-    """The models of a process, each built once."""
+    """The configured models, each created once per version of the configuration."""
 
     def __init__(
         self,
@@ -39,7 +39,7 @@ class Models:
 
     @property
     def _records(self) -> Mapping[str, ModelRecord]:
-        """The records by name; models are built anew when the configuration has changed."""
+        """The records by name; a changed configuration discards the created models."""
         configuration = self._configuration()
         if configuration is not self._read:
             self._read = configuration
@@ -48,24 +48,29 @@ class Models:
         return self._known
 
     def record(self, name: str) -> ModelRecord | None:
-        """The record of a configured name, or of a raw name such as `openai/gpt-4o`."""
+        """Return the record of a configured name, or of a raw name such as `openai/gpt-4o`.
+
+        None if the name is `default` and no default model is configured.
+        """
         if name in (records := self._records):
             return records[name]
         return None if name == DEFAULT else ModelRecord(model=name)
 
     def resolve(self, name: str) -> BaseLlm:
-        """The model behind `name`, guarded by a circuit breaker, with its fallbacks."""
+        """Return the model for a name, with a circuit breaker and its fallbacks."""
         record = self.record(name)
         if name not in self._built:
             self._built[name] = Unconfigured() if record is None else self._with_fallbacks(record)
         return self._built[name]
 
     async def transcribe(self, audio: bytes, mime_type: str) -> str:
-        """What is said in a recording.
+        """Return the text of a recording.
 
         Raises:
-            NotConfiguredError: no model is set for it.
-            DailyLimitError: the user's day is used up.
+            NotConfiguredError: no transcribing model is configured.
+            DailyLimitError: the user's daily budget is used up.
+            NoContentError: the recording contains no speech.
+            UnavailableError: the server did not answer like a model.
         """
         transcriber = self.transcriber
         if transcriber is None:
@@ -78,13 +83,13 @@ class Models:
 
     @property
     def transcriber(self) -> ModelRecord | None:
-        """The model that understands speech."""
+        """The record of the transcribing model, if configured."""
         name = self._settings.transcribe_model
         return None if name is None else _with_access(name, self._settings)
 
     @property
     def configured(self) -> list[ModelRecord]:
-        """All records, the default one and the one that understands speech included."""
+        """All records, including the default and the transcribing model."""
         speech = self.transcriber
         return [*self._records.values(), *((speech,) if speech else ())]
 
@@ -94,17 +99,17 @@ class Models:
         return any(way_to(record) == "litellm" for record in self.configured)
 
     def check_keys(self) -> None:
-        """Refuse a configuration in which a model's key is missing. Imports LiteLLM.
+        """Check that all models have keys. Imports LiteLLM.
 
         Raises:
-            ConfigurationError: naming the model and the variable.
+            ConfigurationError: a key is missing; the message names the model and the variable.
         """
         for record in self.configured:
             if error := self._missing_key(record):
                 raise error
 
     def missing_key(self, name: str) -> ConfigurationError | None:
-        """The error of a configured or raw name whose key is missing. May import LiteLLM."""
+        """Return the error for a configured or raw name without a key. May import LiteLLM."""
         record = self.record(name)
         return None if record is None else self._missing_key(record)
 
@@ -155,20 +160,20 @@ def _records(settings: Settings, configuration: Configuration) -> dict[str, Mode
 
 
 def _with_access(model: str, settings: Settings) -> ModelRecord:
-    """The record of a raw name, at the address of `ODA_MODEL` if that is meant for it too."""
+    """Return the record of a raw name, with the address of `ODA_MODEL` if that applies to it."""
     api_base = settings.model_api_base if shares_access(model, settings) else None
     return ModelRecord(model=model, api_base=api_base)
 
 
 default_models: LoopDefault[Models] = LoopDefault()
-"""What configured names mean in an event loop; set by the composition root."""
+"""The models used in an event loop; set by the composition root."""
 
 
 def current_models() -> Models:
-    """The loop's models, or else those of the environment and the configuration directory.
+    """Return the event loop's models, or else those of the environment and its configuration.
 
     Raises:
-        ConfigurationError: the environment or a file is wrong.
+        ConfigurationError: the environment or a configuration file is invalid.
     """
     return default_models.get() or _from_environment()
 
@@ -180,5 +185,5 @@ def _from_environment() -> Models:
 
 
 def model_configured(name: str = DEFAULT) -> bool:
-    """Whether a call of `configured_model(name)` would reach a real model."""
+    """Return whether `configured_model(name)` stands for a real model."""
     return current_models().record(name) is not None

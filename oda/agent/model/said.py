@@ -1,4 +1,4 @@
-"""What the protocols of models have in common: tools declared, calls in pieces, whole answers."""
+"""Code shared by the model APIs: declared tools, calls in chunks, and whole answers."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -18,30 +18,34 @@ from pydantic_core import to_json
 from oda.agent.model.chat_schemas import call_arguments
 
 RESULT_MISSING = "The outcome of this call is not known."
-"""Stands for a result that the history lacks, else servers refuse it all."""
+"""Sent for a result missing from the history, as servers reject a call without one."""
 
 
 def json_text(value: object) -> str:
-    """Return a value as JSON, whatever it holds."""
+    """Return a value as JSON, also if it contains objects that are not serializable."""
     return to_json(value, inf_nan_mode="constants", serialize_unknown=True).decode()
 
 
 def declarations(config: GenerateContentConfig) -> Iterator[Any]:
-    """Yield the functions that a model may call."""
+    """Yield the declarations of the functions that a model may call."""
     for tool in config.tools or ():
         yield from getattr(tool, "function_declarations", None) or ()
 
 
 @dataclass
 class CallPieces:
-    """A call of a tool, whose arguments come in pieces."""
+    """A function call whose arguments arrive in chunks."""
 
     id: str = ""
     name: str = ""
     arguments: list[str] = field(default_factory=list)
 
     def part(self, index: int) -> Part | None:
-        """Return the call; None if its arguments are no object, or it has no name."""
+        """Return the call, or None if it has no name or its arguments are not an object.
+
+        Args:
+            index: Used as the id of a call without one.
+        """
         try:
             args = call_arguments("".join(self.arguments))
         except ValueError:
@@ -52,7 +56,7 @@ class CallPieces:
 
 
 def said_parts(reasoning: Sequence[str], text: Sequence[str]) -> list[Part]:
-    """Return pieces of reasoning and of text as at most one part each."""
+    """Return at most one part of reasoning and one of text, each joined from its chunks."""
     parts = []
     if reasoning:
         parts.append(Part(text="".join(reasoning), thought=True))
@@ -68,11 +72,14 @@ def whole_answer(
     model: str | None,
     usage: GenerateContentResponseUsageMetadata | None,
 ) -> LlmResponse:
-    """Return an answer, with an error code if it is cut off, filtered or malformed.
+    """Return an answer, with an error code if it was cut off, filtered or malformed.
 
     Args:
-        parts: None stands for a call that cannot be read; of calls that belong together none is
-            made then.
+        parts: The parts of the answer; None stands for an unreadable call. If there is one, all
+            calls are dropped, as they may depend on each other.
+        reason: The finish reason.
+        model: The model's version.
+        usage: Token counts.
     """
     broken = None in parts
     if broken and reason in (FinishReason.STOP, FinishReason.FINISH_REASON_UNSPECIFIED, None):

@@ -1,4 +1,4 @@
-"""Speech to text, by OpenAI's API or by a model that LiteLLM reaches."""
+"""Speech to text through OpenAI's API or LiteLLM."""
 
 import asyncio
 from typing import Any
@@ -18,15 +18,15 @@ _ENDINGS = {
     "audio/flac": "flac",
     "audio/webm": "webm",
 }
-"""By which providers tell the format; everything else is sent as WAV."""
+"""File extensions by media type, from which providers infer the format; the default is WAV."""
 
 
 async def transcribe(record: ModelRecord, settings: Settings, audio: bytes, mime_type: str) -> str:
-    """Return what is said in a recording.
+    """Return the text of a recording.
 
     Raises:
-        NoContentError: nothing is.
-        UnavailableError: what answered is no model.
+        NoContentError: the recording contains no speech.
+        UnavailableError: the server did not answer like a model.
     """
     kind = mime_type.partition(";")[0].strip().lower()
     file = f"recording.{_ENDINGS.get(kind, 'wav')}", audio, kind
@@ -36,19 +36,21 @@ async def transcribe(record: ModelRecord, settings: Settings, audio: bytes, mime
         async with asyncio.timeout(timeout_s):
             text = await model.transcribe(*file)
     else:
-        text = await _by_litellm(record, file, api_key(record, settings), timeout_s)
+        text = await _transcribe_by_litellm(record, file, api_key(record, settings), timeout_s)
     if not text.strip():
         raise NoContentError("Nothing could be heard in the recording.")
     return text.strip()
 
 
-async def _by_litellm(record: ModelRecord, file: Any, key: str | None, timeout_s: float) -> str:
+async def _transcribe_by_litellm(
+    record: ModelRecord, file: Any, key: str | None, timeout_s: float
+) -> str:
     await litellm_ready()
     import litellm
 
     arguments = litellm_arguments(record, key, timeout_s)
     answer = await litellm.atranscription(model=litellm_name(record), file=file, **arguments)
     text = str(answer.text or "")
-    if text.lstrip().startswith("<"):  # LiteLLM takes any body that is not JSON for what was said
+    if text.lstrip().startswith("<"):  # LiteLLM returns any body that is not JSON as the text
         raise UnavailableError("The transcribing model's address answered with a web page.")
     return text

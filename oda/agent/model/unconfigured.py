@@ -1,4 +1,4 @@
-"""What answers where no model is configured."""
+"""Placeholder for a model that is not configured."""
 
 from collections.abc import AsyncGenerator, Mapping
 
@@ -14,18 +14,18 @@ _NOTHING_USED = GenerateContentResponseUsageMetadata(
 )
 
 NOT_CONFIGURED = {"oda_model": "not_configured"}
-"""Metadata of an answer that says that there is no model."""
+"""`custom_metadata` of the placeholder's answers."""
 
 
 class Unconfigured(BaseLlm):
-    """Answers honestly that there is no model."""
+    """Answers that no model is configured, in the user's language."""
 
     model: str = "none"
 
     async def generate_content_async(
         self, llm_request: LlmRequest, stream: bool = False
     ) -> AsyncGenerator[LlmResponse, None]:
-        text = _SAYS[language_of(_said(llm_request))]
+        text = _TEXTS[language_of(_last_user_text(llm_request))]
         yield LlmResponse(
             content=Content(role="model", parts=[Part(text=text)]),
             custom_metadata=NOT_CONFIGURED,
@@ -33,7 +33,7 @@ class Unconfigured(BaseLlm):
         )
 
 
-_SAYS: Mapping[Language, str] = {
+_TEXTS: Mapping[Language, str] = {
     "en": (
         "No model is configured, so I can only do what works by rules. To get answers from a "
         "model, set ODA_MODEL (for example openai/gpt-4o or gemini-2.5-flash) and the provider's "
@@ -46,8 +46,8 @@ _SAYS: Mapping[Language, str] = {
 }
 
 
-def _said(request: LlmRequest) -> str:
-    """The latest text of the user."""
+def _last_user_text(request: LlmRequest) -> str:
+    """Return the user's latest text."""
     texts = [
         part.text
         for content in request.contents
