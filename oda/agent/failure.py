@@ -1,9 +1,8 @@
 """Classification of failed attempts: the reason, and whether a retry may help.
 
 Pure functions that turn an exception or an error event into a `Failure`. Errors of client libraries
-are recognized by class name and attributes, so none of them is imported here. Based on the error
-tables of LiteLLM, google-genai and Anthropic, which `tests/integration/test_model_failures.py`
-checks against the real clients.
+are recognized by class name and attributes, so none of them is imported here. The codes follow the
+error tables of LiteLLM, google-genai and Anthropic.
 """
 
 import re
