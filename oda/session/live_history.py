@@ -1,14 +1,14 @@
 """The live history of a session, which leaves out rewound events."""
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from contextvars import ContextVar
 from typing import Any
 
 from google.adk.events import Event
 from google.adk.sessions import Session
 from google.adk.sessions.base_session_service import GetSessionConfig
 
-from oda.session.fence import current_fence
 from oda.session.passing_on import PassingOn
 
 _MESSAGES = uuid.UUID("6f6461a0-0000-5000-8000-6d6573736167")
@@ -109,3 +109,10 @@ class LiveHistory(PassingOn):
             if event.author == "user" and event.content is not None:
                 event.id = _id_of_message(event)
         return await super().append_event(session, event)
+
+
+Fence = Callable[[], Awaitable[None]]
+"""Raises `OwnershipLostError` if another node has taken over the turn."""
+
+current_fence: ContextVar[Fence | None] = ContextVar("oda_session_fence", default=None)
+"""Fence to await before the running task and its children append an event to a session."""

@@ -42,7 +42,7 @@ from oda.message.content import Message, to_content
 from oda.message.reply import Reply
 from oda.session.answers import answer_content, withdraw_questions
 from oda.session.artifacts import SessionArtifacts
-from oda.session.fork import fork, select, waiting_turns
+from oda.session.branches import fork, rewind, select, waiting_turns
 from oda.session.lane import Lane, OnBusy, Place
 from oda.session.live_history import LiveHistory
 from oda.session.past_state import (
@@ -53,7 +53,6 @@ from oda.session.past_state import (
     own,
     state_after,
 )
-from oda.session.rewind import rewind
 from oda.session.state import SessionState, writable
 from oda.session.user_storage import UserStorage, json_size
 

@@ -34,8 +34,8 @@ from oda.errors import (
     OwnershipLostError,
     SessionNotFoundError,
 )
-from oda.session.fence import current_fence
 from oda.session.lane import Place
+from oda.session.live_history import current_fence
 from oda.session.oda_session import OdaSession
 from oda.settings import OnLimit
 from oda.telemetry import bound_trace_id, get_logger

@@ -9,8 +9,7 @@ from google.genai.types import Content, Part
 from oda.clock import SystemClock
 from oda.database.database import Database
 from oda.errors import OwnershipLostError
-from oda.session.fence import current_fence
-from oda.session.live_history import LiveHistory
+from oda.session.live_history import LiveHistory, current_fence
 from oda.session.sql_sessions import SqlSessions
 from oda.tools.idempotency import CallKey
 from oda.tools.ledger import SqlToolLedger, ToolCall

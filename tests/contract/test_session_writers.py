@@ -8,8 +8,7 @@ from google.adk.events import Event
 from google.adk.sessions.base_session_service import BaseSessionService, GetSessionConfig
 from google.genai.types import Content, FunctionResponse, Part
 
-from oda.session.fence import current_fence
-from oda.session.live_history import LiveHistory
+from oda.session.live_history import LiveHistory, current_fence
 from tests.contract.stored_sessions import Sessions, change
 
 PATIENCE_S = 20.0

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from oda.errors import ConflictError, TurnNotFoundError
-from oda.session.fork import select
+from oda.session.branches import select
 from oda.session.live_history import REWOUND_EVENTS, live_events
 
 
