@@ -25,11 +25,14 @@ the agent is served without them.
 """
 
 import asyncio
+import re
 from collections.abc import Iterator
+from functools import cache
 from typing import TYPE_CHECKING
 
 from fastapi import APIRouter, Depends, FastAPI
 from fastapi.routing import iter_route_contexts
+from starlette.routing import compile_path
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from oda.agent.definition import Definitions, broken_part
@@ -94,10 +97,11 @@ class AgentRoutes:
 async def mounted(app: FastAPI, path: str | None = None) -> None:
     """Return when the routes of all agents have been added; with a path, at least those for it.
 
-    The rehearsal knows whose they are; without it all agents are loaded.
+    The rehearsal knows whose they are. Before it has ended agents are loaded until one has the
+    path, first those that the path names.
     """
     state = app.state
-    if not state.is_open or state.has_all_routes:
+    if not state.is_open or state.has_all_routes or (path and _has_route(app, path)):
         return
     rehearsal: Rehearsal | None = state.rehearsal
     owners = rehearsal.owners(path) if path and rehearsal else frozenset()
@@ -105,11 +109,27 @@ async def mounted(app: FastAPI, path: str | None = None) -> None:
         return
     async with state.mounting:
         names = owners or await asyncio.to_thread(state.oda.definitions.names)
-        for name in sorted(names):
+        for name in sorted(names, key=lambda name: (not _is_named(name, path), name)):
             if name not in state.has_routes_of:
                 await _mount(app, state.oda.definitions, name)
                 state.has_routes_of.add(name)
+            if path and _has_route(app, path):
+                return
         state.has_all_routes = not owners
+
+
+def _has_route(app: FastAPI, path: str) -> bool:
+    return any(pattern_of(template).match(path) for template, _ in app.state.agent_routes)
+
+
+def _is_named(agent: str, path: str | None) -> bool:
+    return agent.replace("_", "-") in (path or "").replace("_", "-")
+
+
+@cache
+def pattern_of(template: str) -> re.Pattern[str]:
+    """Return the expression that matches the paths of a template such as `/api/notes/{id}`."""
+    return compile_path(template)[0]
 
 
 async def _mount(app: FastAPI, definitions: Definitions, name: str) -> None:

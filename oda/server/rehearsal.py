@@ -6,22 +6,19 @@ loads an agent only when somebody uses it.
 
 import asyncio
 import os
-import re
 import sys
 import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
-from functools import cache
 from pathlib import Path
 from typing import Self
 
 from pydantic import BaseModel, ValidationError
-from starlette.routing import compile_path
 
 from oda.agent.description import AppDescription, describe
 from oda.context import OdaContext, context_without_database
 from oda.errors import AgentLoadError, OdaError, UnavailableError
-from oda.server.agent_routes import load_routes, paths_of
+from oda.server.agent_routes import load_routes, paths_of, pattern_of
 from oda.settings import Settings
 from oda.telemetry import configure_logging, get_logger
 
@@ -77,7 +74,7 @@ class Rehearsal:
         found = self._task.result() if self._task.done() else None
         routes = found.routes.items() if found else ()
         return frozenset(
-            name for name, templates in routes if any(_pattern(t).match(path) for t in templates)
+            name for name, templates in routes if any(pattern_of(t).match(path) for t in templates)
         )
 
     async def _run(self) -> Rehearsed | None:
@@ -146,11 +143,6 @@ async def _rehearse(settings: Settings) -> Rehearsed:
             except AgentLoadError as error:
                 found.broken_routes[app.name] = error.message
     return found
-
-
-@cache
-def _pattern(template: str) -> re.Pattern[str]:
-    return compile_path(template)[0]
 
 
 def main() -> None:

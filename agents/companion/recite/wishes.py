@@ -28,6 +28,8 @@ _NUMBERS = {
     for words in ("一 二 三 四 五", "first second third fourth fifth", "one two three four five")
     for number, word in enumerate(words.split(), 1)
 }
+_LOOKED_AT = 5_000
+"""Characters at the beginning of a message by which it is recognized as a text."""
 _LEAST_CLAUSES = 4
 _LEAST_UNITS = 12
 """Length from which a message is taken for a text instead of a wish, in units."""
@@ -173,7 +175,8 @@ def is_text(message: str) -> bool:
     """Return whether a message looks like a text to recite: several lines, or many clauses."""
     if by_rules(message, rules()) is not None:
         return False
-    lines = lines_of(message, detect(message))
+    beginning = message[:_LOOKED_AT]
+    lines = lines_of(beginning, detect(beginning))
     least = 2 if "\n" in message.strip() else _LEAST_CLAUSES
     return len(lines) >= least and lines[-1].end >= _LEAST_UNITS
 
@@ -183,8 +186,8 @@ def _title_and_text(message: str) -> tuple[str, str]:
     first, _, rest = message.strip().partition("\n")
     if (named := _NAMED.search(first)) is not None and is_text(rest):
         return named["title"], rest.strip()
-    beginning = lines_of(message, detect(message))[0].text
-    return beginning[:20], message.strip()
+    beginning = message.lstrip()[:_LOOKED_AT]
+    return lines_of(beginning, detect(beginning))[0].text[:20], message.strip()
 
 
 def _wish_for(item: ScheduleItem, reason: str) -> Wish:

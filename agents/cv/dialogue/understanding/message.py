@@ -44,6 +44,8 @@ _FULL_WIDTH = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)} | {0x3000:
 _STOP = re.compile(
     r"(?<!\b[A-Z])(?<!\b(?:St|Dr|Mr|Ms|No))(?<!\b(?:Mrs|Inc|Ltd))(?<!\bProf)\.(?=\s|$)"
 )
+_LANGUAGE_SAMPLE = 2_000
+"""Characters that tell the language: in a megabyte the search would stop everybody for 0.5 s."""
 _LOWER_CASE = re.compile(r"(?<!\w)[a-z]{2,}(?!\w)")
 _HAN = re.compile(r"[\u4e00-\u9fff]")
 
@@ -107,7 +109,8 @@ def _find_tokens(raw: str, text: str, *, today: date, year: str | None) -> tuple
 
 
 def language_of(text: str) -> Language | None:
-    """Tell in which language somebody speaks; `None` when only names and numbers are there."""
+    """Tell in which language a text begins; `None` when only names and numbers are there."""
+    text = text[:_LANGUAGE_SAMPLE]
     spoken = vocabulary().spoken
     chinese, english = len(spoken["zh"].findall(text)), len(spoken["en"].findall(text))
     if chinese != english:
