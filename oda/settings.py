@@ -398,6 +398,8 @@ class Settings(BaseSettings):
     """0 takes a free one."""
     dev_ui: bool = True
     """Whether to serve ADK's dev UI; it is never served on a public address."""
+    rehearse: bool = True
+    """Whether a process of its own loads all agents once after the start, to report broken ones."""
     limits: LimitSettings = LimitSettings()
     allowed_hosts: Names = ()
     """Names of this server in `Host`, without ports, besides those of this machine; on a public

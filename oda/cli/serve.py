@@ -56,7 +56,9 @@ def _serve_again(sockets: list[socket.socket]) -> None:
 def _serve_on(settings: Settings, listener: socket.socket) -> None:
     from oda.server.app import create_app
 
-    app = create_app(settings, dev_ui=settings.dev_ui, host=settings.host, rehearsed=True)
+    app = create_app(
+        settings, dev_ui=settings.dev_ui, host=settings.host, rehearsed=settings.rehearse
+    )
     port: int = listener.getsockname()[1]
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
     url = f"http://{host}:{port}"

@@ -327,7 +327,7 @@ def _serve(birth: Birth) -> None:
         os.dup2(stderr, 2)
         os.environ.update(birth.environment)
         silence_warnings()
-        serve(reload=False, port=birth.port, dev_ui=False, agents_dir=birth.agents)
+        serve(reload=False, port=birth.port, dev_ui=False, rehearse=False, agents_dir=birth.agents)
     except Exception as error:
         report(error)
     finally:
