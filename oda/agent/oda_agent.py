@@ -92,13 +92,9 @@ class OdaAgent:
         self.policy = policy or RetryPolicy(max_retries=max_retries)
         self.limits = limits or TurnLimits()
         self.recent_events = None if piles_up_summaries(runner) else recent_events
-        self._loop = TurnLoop(
-            bound_runner(runner, user_id, session_id, self.recent_events, tool_limits),
-            self.policy,
-            self.limits,
-            clock or SystemClock(),
-            ledger,
-        )
+        self._clock = clock or SystemClock()
+        self._tool_limits = tool_limits
+        self._ledger = ledger
         self._on_cleanup = on_cleanup
         self._turn: RunningTurn | None = None
         self._last_turn: RunningTurn | None = None
@@ -162,9 +158,18 @@ class OdaAgent:
         Raises: as `run_async`.
         """
         self._refuse_unless_idle()
-        turn = self._turn = self._last_turn = self._loop.start(request)
+        loop = TurnLoop(
+            bound_runner(
+                self.runner, self.user_id, self.session_id, self.recent_events, self._tool_limits
+            ),
+            self.policy,
+            self.limits,
+            self._clock,
+            self._ledger,
+        )
+        turn = self._turn = self._last_turn = loop.start(request)
         try:
-            async with aclosing(self._loop.events(turn)) as events:
+            async with aclosing(loop.events(turn)) as events:
                 async for event in events:
                     yield event
         finally:
