@@ -1,7 +1,7 @@
 """The floor: an ADK `Runner` with sessions in memory, in a process of its own and without HTTP.
 
-Each connection to its socket asks for one thing in one line, `session` or `turn SESSION`, and gets
-one line back, `ok VALUE` or `failed REASON`.
+Each connection to its socket asks for one thing in one line, `session` or `turn SESSION QUESTION`,
+and gets one line back, `ok VALUE` or `failed REASON`.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ from google.adk.runners import InMemoryRunner
 from google.genai.types import Content, Part
 
 from scripts.benchmark.adding import adding_agent, lite_llm
-from scripts.benchmark.workload import ANSWER, QUESTION
+from scripts.benchmark.workload import ANSWER
 
 _USER = "bench"
 _STREAMING = RunConfig(streaming_mode=StreamingMode.SSE)
@@ -29,8 +29,8 @@ async def _create_session(runner: InMemoryRunner) -> str:
     return session_id
 
 
-async def _run_turn(runner: InMemoryRunner, session_id: str) -> str:
-    message = Content(role="user", parts=[Part(text=QUESTION)])
+async def _run_turn(runner: InMemoryRunner, session_id: str, question: str) -> str:
+    message = Content(role="user", parts=[Part(text=question)])
     answer = ""
     async for event in runner.run_async(
         user_id=_USER, session_id=session_id, new_message=message, run_config=_STREAMING
@@ -46,7 +46,7 @@ async def _serve(path: str) -> None:
     runner = InMemoryRunner(agent=adding_agent(lite_llm()), app_name="calculator")
 
     async def serve_one(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        command, *arguments = (await reader.readline()).decode().split()
+        command, *arguments = (await reader.readline()).decode().strip().split(" ", 2)
         try:
             if command == "turn":
                 reply = f"ok {await _run_turn(runner, *arguments)}"

@@ -10,16 +10,25 @@ from pathlib import Path
 from typing import Protocol
 
 from scripts.benchmark.measures import (
-    burst,
     growth,
     interleaved,
     line,
+    paced,
     rotated,
     spin_ms,
     start_up,
 )
 from scripts.benchmark.model_stub import ModelStub, model_stub
-from scripts.benchmark.results import Block, Burst, Growth, Line, Run, StartUp, TargetResult
+from scripts.benchmark.results import (
+    TURNS_PER_SESSION,
+    Block,
+    Growth,
+    Line,
+    Paced,
+    Run,
+    StartUp,
+    TargetResult,
+)
 from scripts.benchmark.target import REPOSITORY, Target
 
 _WARM_UP_SESSIONS = 3
@@ -33,8 +42,8 @@ class Size:
     rounds: int
     """Number of rounds of consecutive turns."""
     sessions_per_round: int
-    bursts: int
-    burst_size: int
+    paced: Mapping[int, int]
+    """Turns of each client by how many clients there are at a time."""
     line_size: int
     """Messages that are sent to one session at once."""
     growth_of: frozenset[str] | None
@@ -42,14 +51,18 @@ class Size:
 
 
 FULL = Size(
-    starts=3, rounds=8, sessions_per_round=5, bursts=3, burst_size=64, line_size=20, growth_of=None
+    starts=3,
+    rounds=8,
+    sessions_per_round=5,
+    paced={1: 20, 16: 8, 64: 8},
+    line_size=20,
+    growth_of=None,
 )
 QUICK = Size(
     starts=1,
     rounds=5,
     sessions_per_round=2,
-    bursts=3,
-    burst_size=64,
+    paced={1: 8, 16: 4, 64: 4},
     line_size=20,
     growth_of=frozenset({"oda"}),
 )
@@ -104,11 +117,12 @@ async def _measured(
     tell: Callable[[str], None],
 ) -> Run:
     blocks: dict[str, list[Block]] = {name: [] for name in targets}
-    bursts: dict[str, list[Burst]] = {name: [] for name in targets}
+    at_pace: dict[str, list[Paced]] = {name: [] for name in targets}
     grown: dict[str, Growth] = {}
     lines: dict[str, Line | None] = {}
     spins = []
     await interleaved(targets, stub, sessions=_WARM_UP_SESSIONS)
+    sizes = {name: await target.database_bytes() for name, target in targets.items()}
     for number in range(size.rounds):
         tell(f"turns one by one, round {number + 1}/{size.rounds}")
         spins.append(spin_ms())
@@ -116,10 +130,12 @@ async def _measured(
             await interleaved(targets, stub, sessions=size.sessions_per_round)
         ).items():
             blocks[name].append(block)
-    for number in range(size.bursts):
-        tell(f"{size.burst_size} turns at once, round {number + 1}/{size.bursts}")
+    turns = size.rounds * size.sessions_per_round * TURNS_PER_SESSION
+    grew = {name: await _per_turn(target, sizes[name], turns) for name, target in targets.items()}
+    for number, (at_once, each) in enumerate(size.paced.items()):
+        tell(f"a paced model, {at_once} turns at once")
         for name, target in rotated(targets, number):
-            bursts[name].append(await burst(target, size=size.burst_size))
+            at_pace[name].append(await paced(target, at_once=at_once, each=each))
     for name, target in targets.items():
         lines[name] = await line(target, size=size.line_size)
         if size.growth_of is None or name in size.growth_of:
@@ -132,15 +148,21 @@ async def _measured(
                 about=target.about,
                 starts=tuple(starts[name]),
                 blocks=tuple(blocks[name]),
-                bursts=tuple(bursts[name]),
+                paced=tuple(at_pace[name]),
                 growth=grown.get(name),
                 line=lines[name],
+                bytes_per_turn=grew[name],
                 final_rss_mib=target.process.rss_mib(),
             )
             for name, target in targets.items()
         },
         spin_ms=tuple(spins),
     )
+
+
+async def _per_turn(target: Target, before: int | None, turns: int) -> float | None:
+    now = await target.database_bytes()
+    return None if now is None or before is None else (now - before) / turns
 
 
 def _made(directory: Path) -> Path:

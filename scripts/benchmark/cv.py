@@ -11,7 +11,7 @@ from typing import Any
 
 from oda import OdaContext, OdaSession
 from oda.testing.script import Call, Match, Script, Text, ToolCalls
-from scripts.benchmark.goals import GROWTH_RATIO, Goal
+from scripts.benchmark.goals import CV_GROWTH_RATIO, Goal
 from scripts.benchmark.model_stub import model_stub
 from scripts.benchmark.target import REPOSITORY, TurnFailed
 
@@ -54,7 +54,7 @@ class CvGrowth:
     @property
     def goal(self) -> Goal:
         name = f"cv, {self.layer} turns: CPU of turn {LATE_TURN} / turn {EARLY_TURN}"
-        return Goal(name=name, value=self.late_ms / self.early_ms, limit=GROWTH_RATIO)
+        return Goal(name=name, value=self.late_ms / self.early_ms, limit=CV_GROWTH_RATIO)
 
     def __str__(self) -> str:
         return (

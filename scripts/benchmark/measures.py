@@ -9,15 +9,17 @@ from statistics import fmean, median
 from scripts.benchmark.model_stub import ModelStub
 from scripts.benchmark.results import (
     EARLY_TURN,
+    FULL_TURN,
     LATE_TURN,
     TURNS_PER_SESSION,
     Block,
-    Burst,
     Growth,
     Line,
+    Paced,
     StartUp,
 )
 from scripts.benchmark.target import KeepsOrder, Target, TurnFailed
+from scripts.benchmark.workload import FIRST_TOKEN_S, PACED_QUESTION
 
 _AROUND = 2
 """Turns before and after the early one that are measured with it, and as many late ones."""
@@ -74,35 +76,58 @@ async def interleaved(
 
 
 async def growth(target: Target) -> Growth:
-    """Compare turns around the late one with turns around the early one of new sessions.
+    """Compare turns late in a session with turns of new sessions, early and with a full window.
 
-    The two alternate, so that a machine that gets slower meanwhile does not look like growth.
+    They alternate, so that a machine that gets slower meanwhile does not look like growth.
     """
     long_session = await target.new_session()
     for _ in range(LATE_TURN - _AROUND - 1):
         await target.turn(long_session)
-    early, late = [], []
+    early, full, late = [], [], []
     for _ in range(2 * _AROUND + 1):
         late.append((await _timed_turn(target, long_session)).cpu_ms)
         short_session = await target.new_session()
-        for number in range(1, EARLY_TURN + _AROUND + 1):
+        for number in range(1, FULL_TURN + _AROUND + 1):
             turn = await _timed_turn(target, short_session)
-            if number >= EARLY_TURN - _AROUND:
+            if abs(number - EARLY_TURN) <= _AROUND:
                 early.append(turn.cpu_ms)
-    return Growth(early_ms=median(early), late_ms=median(late))
+            elif number >= FULL_TURN - _AROUND:
+                full.append(turn.cpu_ms)
+    return Growth(early_ms=median(early), full_ms=median(full), late_ms=median(late))
 
 
-async def burst(target: Target, *, size: int) -> Burst:
-    """Send one turn to each of `size` new sessions at the same moment."""
-    names = [await target.new_session() for _ in range(size)]
+async def paced(target: Target, *, at_once: int, each: int) -> Paced:
+    """Let `at_once` clients take `each` paced turns, each client in a session of its own.
+
+    The model's first token of an answer comes after two delays: that of the tool call counts, too.
+    """
+    walls: list[float] = []
+    late: list[float] = []
+    failures: list[str] = []
+    names = [await target.new_session() for _ in range(at_once)]
+
+    async def client(session: str) -> None:
+        for _ in range(each):
+            began = time.perf_counter()
+            try:
+                first_s = await target.turn(session, PACED_QUESTION)
+            except TurnFailed as error:
+                failures.append(str(error))
+                continue
+            walls.append((time.perf_counter() - began) * 1e3)
+            if first_s is not None:
+                late.append((first_s - 2 * FIRST_TOKEN_S) * 1e3)
+
     cpu_began, began = await _settled_cpu_s(target), time.perf_counter()
-    outcomes = await asyncio.gather(*(_failure(target, name) for name in names))
+    await asyncio.gather(*map(client, names))
     duration_s = time.perf_counter() - began
-    return Burst(
-        sent=size,
-        failures=tuple(filter(None, outcomes)),
+    return Paced(
+        at_once=at_once,
+        wall_ms=tuple(walls),
+        first_token_late_ms=tuple(late),
+        failures=tuple(failures),
         duration_s=duration_s,
-        cpu_ms=(await _settled_cpu_s(target) - cpu_began) * 1e3 / size,
+        cpu_ms=(await _settled_cpu_s(target) - cpu_began) * 1e3 / (at_once * each),
     )
 
 
@@ -130,14 +155,6 @@ def spin_ms() -> float:
     began = time.perf_counter()
     sum(number * number for number in range(1_000_000))
     return (time.perf_counter() - began) * 1e3
-
-
-async def _failure(target: Target, session: str) -> str | None:
-    try:
-        await target.turn(session)
-    except TurnFailed as error:
-        return str(error)
-    return None
 
 
 async def _timed_turn(target: Target, session: str) -> _Turn:

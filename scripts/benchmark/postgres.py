@@ -31,6 +31,13 @@ class Database:
                 self._seen[pid] = cpu_s(pid)
         return sum(self._seen.values())
 
+    async def size(self) -> int:
+        """Return the size of the database in bytes."""
+        cursor = await self._admin.execute("SELECT pg_database_size(%s)", (self._name,))
+        row = await cursor.fetchone()
+        assert row is not None
+        return int(row[0])
+
 
 @asynccontextmanager
 async def fresh_database(server_url: str) -> AsyncIterator[Database]:

@@ -10,8 +10,10 @@ from rich.table import Table
 from scripts.benchmark.goals import Goal
 from scripts.benchmark.results import (
     EARLY_TURN,
+    FULL_TURN,
     LATE_TURN,
     TURNS_PER_SESSION,
+    Paced,
     Run,
     TargetResult,
 )
@@ -69,12 +71,20 @@ def _rows(run: Run) -> list[tuple[str, Cell]]:
         ),
         ("wall time per turn, median, ms", lambda r: f"{r.wall_ms(0.5):.1f}"),
         ("  fastest tenth, ms", lambda r: f"{r.wall_ms(0.1):.1f}"),
-        (f"CPU around turn {EARLY_TURN}, ms", _growth(lambda g: f"{g.early_ms:.1f}")),
-        (f"CPU around turn {LATE_TURN}, ms", _growth(lambda g: f"{g.late_ms:.1f}")),
-        (f"  turn {LATE_TURN} / turn {EARLY_TURN}", _growth(lambda g: f"{g.ratio:.2f}")),
-        ("turns at once: failed / sent", lambda r: f"{len(r.failures)} / {_sent(r)}"),
-        ("  turns/s", lambda r: _spread([b.turns_per_s for b in r.bursts], 1)),
-        ("  CPU per turn, ms", lambda r: _spread([b.cpu_ms for b in r.bursts], 1)),
+        *(
+            (f"CPU around turn {turn}, ms", _growth(name))
+            for turn, name in ((EARLY_TURN, "early"), (FULL_TURN, "full"), (LATE_TURN, "late"))
+        ),
+        *(
+            (f"{label}, {at_once} at once", _paced(at_once, show))
+            for at_once in _levels(run)
+            for label, show in _OF_PACED.items()
+        ),
+        ("failed turns", lambda r: str(len(r.failures))),
+        (
+            "database, bytes per turn",
+            lambda r: f"{r.bytes_per_turn:.0f}" if r.bytes_per_turn else _NONE,
+        ),
         ("messages at once to one session, s", _line),
         ("ready after start, s", lambda r: _spread([s.ready_s for s in r.starts], 2)),
         ("first turn after ready, s", lambda r: _spread([s.first_turn_s for s in r.starts], 2)),
@@ -88,18 +98,36 @@ def _relative_to(reference: TargetResult) -> Cell:
     return lambda result: _spread(result.cpu_ratios(reference), 2)
 
 
-def _growth(show: Callable[[Any], str]) -> Cell:
-    return lambda result: show(result.growth) if result.growth else _NONE
+def _growth(place: str) -> Cell:
+    return lambda result: f"{getattr(result.growth, f'{place}_ms'):.1f}" if result.growth else _NONE
+
+
+def _levels(run: Run) -> list[int]:
+    return sorted({paced.at_once for result in run.targets.values() for paced in result.paced})
+
+
+def _paced(at_once: int, show: Callable[[Paced], str]) -> Cell:
+    return lambda result: show(paced) if (paced := result.at_once(at_once)) else _NONE
+
+
+_OF_PACED: dict[str, Callable[[Paced], str]] = {
+    "turns/s": lambda p: f"{p.turns_per_s:.1f}",
+    "  first token later, ms": lambda p: (
+        f"{median(p.first_token_late_ms):.0f}" if p.first_token_late_ms else _NONE
+    ),
+    "  p99 / p50": lambda p: f"{p.p99_to_p50:.2f}",
+    "  CPU per turn, ms": lambda p: f"{p.cpu_ms:.1f}",
+}
+
+
+def _database(result: TargetResult) -> str:
+    return _NONE if result.bytes_per_turn is None else f"{result.bytes_per_turn:.0f}"
 
 
 def _line(result: TargetResult) -> str:
     if result.line is None:
         return _NONE
     return f"{result.line.sent} in {result.line.duration_s:.1f}" if not result.line.fault else "✗"
-
-
-def _sent(result: TargetResult) -> int:
-    return sum(burst.sent for burst in result.bursts)
 
 
 def _spread(values: Sequence[float], digits: int) -> str:

@@ -1,12 +1,12 @@
 """The results of a run, as plain values."""
 
 from dataclasses import dataclass
-from statistics import fmean
+from statistics import fmean, median
 
 TURNS_PER_SESSION = 4
 """In a short session."""
-EARLY_TURN, LATE_TURN = 5, 200
-"""Turns of a long session that are compared."""
+EARLY_TURN, FULL_TURN, LATE_TURN = 5, 32, 200
+"""Turns of a long session that are compared; at the second one the window of events is full."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,21 +34,22 @@ class Block:
 
 @dataclass(frozen=True, kw_only=True)
 class Growth:
-    """Median CPU of a turn early and late in a session, measured in alternation."""
+    """Median CPU of a turn at three places of a session, measured in alternation."""
 
     early_ms: float
+    full_ms: float
     late_ms: float
-
-    @property
-    def ratio(self) -> float:
-        return self.late_ms / self.early_ms
 
 
 @dataclass(frozen=True, kw_only=True)
-class Burst:
-    """Turns sent all at once, each in a session of its own."""
+class Paced:
+    """Turns with a model at the pace of a real one, so many at a time, in sessions of their own."""
 
-    sent: int
+    at_once: int
+    wall_ms: tuple[float, ...]
+    """Of each turn that came to its answer."""
+    first_token_late_ms: tuple[float, ...]
+    """Time from the model's first token of the answer to the client's; empty if it is not told."""
     failures: tuple[str, ...]
     duration_s: float
     cpu_ms: float
@@ -56,7 +57,12 @@ class Burst:
 
     @property
     def turns_per_s(self) -> float:
-        return (self.sent - len(self.failures)) / self.duration_s
+        return len(self.wall_ms) / self.duration_s
+
+    @property
+    def p99_to_p50(self) -> float:
+        walls = sorted(self.wall_ms)
+        return walls[int(0.99 * (len(walls) - 1))] / median(walls)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,9 +82,11 @@ class TargetResult:
     about: str
     starts: tuple[StartUp, ...]
     blocks: tuple[Block, ...]
-    bursts: tuple[Burst, ...]
+    paced: tuple[Paced, ...]
     growth: Growth | None
     line: Line | None
+    bytes_per_turn: float | None
+    """Of the database, in short sessions; None without one."""
     final_rss_mib: float
 
     def wall_ms(self, quantile: float) -> float:
@@ -92,9 +100,12 @@ class TargetResult:
         pairs = zip(self.blocks, reference.blocks, strict=True)
         return [mine.cpu_ms / theirs.cpu_ms for mine, theirs in pairs]
 
+    def at_once(self, number: int) -> Paced | None:
+        return next((paced for paced in self.paced if paced.at_once == number), None)
+
     @property
     def failures(self) -> list[str]:
-        return [failure for burst in self.bursts for failure in burst.failures]
+        return [failure for paced in self.paced for failure in paced.failures]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,6 +4,7 @@ import asyncio
 import shutil
 import socket
 import sys
+import time
 import uuid
 from collections.abc import Mapping
 from pathlib import Path
@@ -25,6 +26,8 @@ _OF_LANGGRAPH = (
     "uvicorn[standard]",
 )
 _AGENTS = Path(__file__).parent / "agents"
+_FIRST_TOKEN = ANSWER.partition(" ")[0].encode()
+"""The question does not contain it."""
 
 
 class HttpTarget(Target):
@@ -58,15 +61,24 @@ class HttpTarget(Target):
         await super().stop()
 
     async def _post(self, path: str, body: object) -> bytes:
-        """The whole body of the answer to a POST."""
+        """Return the whole body of the answer to a POST."""
+        content, _ = await self._streamed(path, body)
+        return content
+
+    async def _streamed(self, path: str, body: object) -> tuple[bytes, float | None]:
+        """Return the whole body, and the seconds until the first token of the answer was in it."""
+        content, first_s, began = b"", None, time.perf_counter()
         try:
             async with self._http.post(path, json=body) as response:
-                content = await response.read()
+                async for chunk in response.content.iter_any():
+                    content += chunk
+                    if first_s is None and _FIRST_TOKEN in content:
+                        first_s = time.perf_counter() - began
         except (aiohttp.ClientError, TimeoutError) as error:
             raise TurnFailed(f"{path}: {error!r}") from error
         if not response.ok:
             raise TurnFailed(f"{path}: {response.status} {content[:200]!r}")
-        return content
+        return content, first_s
 
 
 class AdkApiServer(HttpTarget):
@@ -92,19 +104,20 @@ class AdkApiServer(HttpTarget):
         await self._post(f"/apps/{_APP}/users/{self._user}/sessions", {"session_id": session})
         return session
 
-    async def turn(self, session: str) -> None:
-        stream = await self._post(
+    async def turn(self, session: str, question: str = QUESTION) -> float | None:
+        stream, first_s = await self._streamed(
             "/run_sse",
             {
                 "app_name": _APP,
                 "user_id": self._user,
                 "session_id": session,
                 "streaming": True,
-                "new_message": {"role": "user", "parts": [{"text": QUESTION}]},
+                "new_message": {"role": "user", "parts": [{"text": question}]},
             },
         )
         if ANSWER.encode() not in stream or b'data: {"error"' in stream:
             raise TurnFailed(stream[-300:].decode(errors="replace"))
+        return first_s
 
 
 class AdkApiServerOnSqlAlchemy(AdkApiServer):
@@ -148,10 +161,11 @@ class LangGraphServer(HttpTarget):
     async def new_session(self) -> str:
         return str(from_json(await self._post("/sessions", {}))["session_id"])
 
-    async def turn(self, session: str) -> None:
-        stream = await self._post(f"/sessions/{session}/turns", {"message": QUESTION})
+    async def turn(self, session: str, question: str = QUESTION) -> float | None:
+        stream, first_s = await self._streamed(f"/sessions/{session}/turns", {"message": question})
         if ANSWER.encode() not in stream.rpartition(b"event: done")[2]:
             raise TurnFailed(stream[-300:].decode(errors="replace"))
+        return first_s
 
 
 async def langgraph_server(directory: Path) -> type[LangGraphServer]:
@@ -202,12 +216,13 @@ class OdaServe(HttpTarget, KeepsOrder):
     async def new_session(self) -> str:
         return str(from_json(await self._post(f"/v1/apps/{_APP}/sessions", {}))["session_id"])
 
-    async def turn(self, session: str) -> None:
+    async def turn(self, session: str, question: str = QUESTION) -> float | None:
         path = f"/v1/apps/{_APP}/sessions/{session}/turns"
-        stream = await self._post(path, {"message": QUESTION})
+        stream, first_s = await self._streamed(path, {"message": question})
         last = stream.rpartition(b"event: done")[2]
         if b'"succeeded"' not in last or ANSWER.encode() not in last:
             raise TurnFailed(stream[-300:].decode(errors="replace"))
+        return first_s
 
     async def messages_at_once(self, count: int) -> str | None:
         session = await self.new_session()
@@ -248,6 +263,9 @@ class OdaServeOnPostgres(OdaServe):
 
     async def cpu_s(self) -> float:
         return await super().cpu_s() + await self._database.cpu_s()
+
+    async def database_bytes(self) -> int:
+        return await self._database.size()
 
 
 class Before:

@@ -2,14 +2,16 @@
 
 import asyncio
 import os
+import sqlite3
 import sys
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from contextlib import closing
 from pathlib import Path
 
 from scripts.benchmark.process import ChildProcess
-from scripts.benchmark.workload import MODEL_BASE_VARIABLE
+from scripts.benchmark.workload import MODEL_BASE_VARIABLE, QUESTION
 
 REPOSITORY = Path(__file__).parents[2]
 _READY_WITHIN_S = 120.0
@@ -55,8 +57,8 @@ class Target(ABC):
         """Make a session and return its id. Raises: `TurnFailed`."""
 
     @abstractmethod
-    async def turn(self, session: str) -> None:
-        """Run one turn to its answer.
+    async def turn(self, session: str, question: str = QUESTION) -> float | None:
+        """Run one turn to its answer; return the seconds to its first token, if that is seen.
 
         Raises:
             TurnFailed: it came to another end.
@@ -92,6 +94,11 @@ class Target(ABC):
     async def cpu_s(self) -> float:
         """CPU seconds that all its turns have cost so far."""
         return self.process.cpu_s()
+
+    async def database_bytes(self) -> int | None:
+        """Size of its database; None without one."""
+        files = [*self._work.rglob("*.db")]
+        return sum(map(_size_of_sqlite, files)) if files else None
 
 
 class KeepsOrder(ABC):
@@ -132,8 +139,8 @@ class BareRunner(Target):
     async def new_session(self) -> str:
         return await self._ask("session")
 
-    async def turn(self, session: str) -> None:
-        await self._ask(f"turn {session}")
+    async def turn(self, session: str, question: str = QUESTION) -> None:
+        await self._ask(f"turn {session} {question}")
 
     async def _ask(self, line: str) -> str:
         reader, writer = await asyncio.open_unix_connection(self._socket)
@@ -152,6 +159,14 @@ class BareRunner(Target):
     @property
     def _socket(self) -> str:
         return str(self._work / "runner.sock")
+
+
+def _size_of_sqlite(file: Path) -> int:
+    """Return the size of a database, what still stands in its write-ahead log included."""
+    with closing(sqlite3.connect(f"file:{file}?mode=ro", uri=True)) as connection:
+        (pages,) = connection.execute("PRAGMA page_count").fetchone()
+        (page_size,) = connection.execute("PRAGMA page_size").fetchone()
+    return int(pages * page_size)
 
 
 def plain_adk(model_base: str) -> Mapping[str, str]:
