@@ -9,7 +9,7 @@ from oda.agent.outcome import OpenQuestion
 from oda.turn.record import TurnUsage
 
 GRANT = "oda_request_limit"
-"""Name of the question whether a turn may use the same amount again."""
+"""Name of the question whether a turn may use its limit once more."""
 
 Period = Literal["turn", "day"]
 

@@ -13,12 +13,12 @@ _PAGE = 500
 
 
 class Follower:
-    """Yields what is stored of a turn after a position, then what comes, at the reader's pace.
+    """Reads a turn's log from a position on, as fast as its reader does.
 
-    It ends when the turn is final, with its `done`, or when it waits for a person.
+    It ends with the turn's `done`, or when the turn waits for a person.
 
     Args:
-        previews: Whether previews are wanted; they are there on the node where the turn runs.
+        previews: Whether to return previews, which only the node that runs the turn has.
     """
 
     def __init__(
@@ -41,7 +41,7 @@ class Follower:
         self._live = live
 
     async def read(self, within_s: float = HEARTBEAT_S) -> Sequence[Entry | Preview]:
-        """Return what is next; nothing when nothing has come in that time, or it has ended."""
+        """Return the next entries and previews; none after a timeout or at the end."""
         try:
             async with asyncio.timeout(within_s):
                 while not self.ended:

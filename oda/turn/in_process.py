@@ -1,4 +1,4 @@
-"""The engine that runs turns in this process, each in a task that no client's connection owns."""
+"""The turn engine: each turn runs in a task that no client's connection owns."""
 
 import asyncio
 import uuid
@@ -40,20 +40,20 @@ _RETRY_AFTER_S = 2.0
 
 
 class InProcessEngine:
-    """Runs turns, and goes on with those that a dead node has left, this one's past life included.
+    """Accepts and runs turns, and takes over the turns of dead nodes.
 
     Several nodes may share a database: the turns of a session run one at a time, in order, on
     whichever nodes they were accepted.
 
     Args:
-        database: Holds the turns.
-        days: What users may use.
-        sessions: Of this node.
-        storage: What users may keep.
-        settings: Lease, grace, retention.
-        clock: For the times in the records.
-        node_id: Of this process among those that share the database.
-        trace_id: Gives the id of the current trace.
+        database: Database of the turns.
+        days: Daily budgets of the users.
+        sessions: Sessions of this node.
+        storage: Storage quotas of the users.
+        settings: Lease, grace time, retention.
+        clock: Clock for the times in records.
+        node_id: Id of this process among those that share the database.
+        trace_id: Returns the id of the current trace.
     """
 
     def __init__(
@@ -82,19 +82,19 @@ class InProcessEngine:
         """Turns whose client was told that they are not accepted, before that was known."""
 
     def observe(self, observer: TurnObserver) -> None:
-        """Tell `observer` from now on what becomes of the turns that run here."""
+        """Report to `observer` what happens to the turns of this node."""
         self._runs.observer = observer
 
     async def recover(self) -> None:
-        """Go on with the turns that dead nodes have left, now and as long as this one lives."""
+        """Take over the turns of dead nodes, now and periodically."""
         await self._node.recover()
 
     async def recover_session(self, session: OdaSession) -> Sequence[str]:
-        """Go on with the turns of one session that dead nodes have left; their ids, in order."""
+        """Take over the turns of a session from dead nodes; return their ids in order."""
         return await self._node.recover_session(session)
 
     async def close(self) -> None:
-        """Let turns run to their end for a while, then leave the rest to the next start."""
+        """Wait for running turns for the grace time, and leave the rest to other nodes."""
         self._closing = True
         if self._accepting:
             await asyncio.wait(self._accepting, timeout=self._settings.turn.grace_s)
@@ -103,13 +103,13 @@ class InProcessEngine:
     # --- for clients
 
     async def submit(self, session: OdaSession, submission: Submission) -> Accepted:
-        """Accept a message and start its turn; it goes on whoever leaves.
+        """Accept a message and start its turn, which no disconnect ends.
 
         Raises:
-            AgentNotFoundError, AgentLoadError: there is no such agent, or it is broken.
-            SessionBusyError, OverloadedError: the session does not take it now.
-            IdempotencyConflictError: its key stands for another body.
-            StorageQuotaError: its user has no room for it.
+            AgentNotFoundError, AgentLoadError: the agent does not exist or cannot be loaded.
+            SessionBusyError, OverloadedError: the session takes no message now.
+            IdempotencyConflictError: the key was used with another body.
+            StorageQuotaError: the message exceeds the user's quota.
         """
         self._refuse_if_closing()
         if submission.key is not None:
@@ -144,7 +144,7 @@ class InProcessEngine:
         given: TurnInput,
         question: OpenQuestion | None,
     ) -> Accepted:
-        """Store a turn and start it, or take it back when it was refused meanwhile."""
+        """Store a turn and start it, or withdraw it if it was refused meanwhile."""
         place = session.reserve(submission.on_busy)
         running = started(queued) if place.first and not question else None
         with self._runs.arriving(queued.turn_id), self._started_or_given_up(place) as start:
@@ -181,15 +181,15 @@ class InProcessEngine:
         answer: Content | Sequence[Answer],
         user_id: str | None = None,
     ) -> int:
-        """Go on with a waiting turn, with a person's answers or ADK's form of them.
+        """Resume a waiting turn with a person's answers, as such or as ADK content.
 
-        Returns the number of the log's last entry before that.
+        Returns the number of the last log entry before that.
 
         Raises:
             TurnNotFoundError: as `get`.
-            ConflictError: the turn does not wait, or not for this.
-            OverloadedError: the session does not take it now.
-            StorageQuotaError: the user has no room for the answer.
+            ConflictError: the turn does not wait, or waits for other answers.
+            OverloadedError: the session takes no message now.
+            StorageQuotaError: the answer exceeds the user's quota.
         """
         self._refuse_if_closing()
         stored = await self._store.stored(turn_id, user_id)
@@ -212,7 +212,7 @@ class InProcessEngine:
         return await self._requeue(stored, given, answered, begun=False, size=given.size)
 
     async def _answer_grant(self, stored: StoredTurn, answer: Content | Sequence[Answer]) -> int:
-        """Go on with a turn that has used up its limits, or end it."""
+        """Resume or end a turn that has reached a limit."""
         asked = stored.turn.pending_input[0]
         if isinstance(answer, Content) or [answer_id for answer_id, _, _ in answer] != [
             asked["id"]
@@ -244,7 +244,7 @@ class InProcessEngine:
         begun: bool,
         size: int = 0,
     ) -> int:
-        """Start a waiting turn again; returns the number of the log's last entry before."""
+        """Queue a waiting turn again; return the number of the last log entry before that."""
         turn = stored.turn
         session = await self._sessions.get(turn.app, turn.user_id, turn.session_id)
         open_questions = [item for item in turn.pending_input if item["id"] not in answered]
@@ -259,29 +259,29 @@ class InProcessEngine:
         return last - 1
 
     async def get(self, turn_id: str, user_id: str | None = None) -> Turn:
-        """The record of a turn; with `user_id`, only if it is that user's.
+        """Return the record of a turn; with `user_id`, only of that user.
 
         Raises:
-            TurnNotFoundError: there is none, or it is not kept any more.
+            TurnNotFoundError: the turn does not exist, or was deleted.
         """
         return await self._store.get(turn_id, user_id)
 
     async def of_session(
         self, session: OdaSession, *, limit: int, cursor: str | None = None
     ) -> tuple[Sequence[Turn], str | None]:
-        """The turns of a session, newest first, and the cursor of the next page.
+        """Return a page of a session's turns, newest first, and the cursor of the next page.
 
         Raises:
-            InvalidRequestError: the cursor is not one that was given out.
+            InvalidRequestError: the cursor is malformed.
         """
         return await self._store.of_session(session.key, limit=limit, cursor=cursor)
 
     async def unfinished(self, session: OdaSession) -> Sequence[StoredTurn]:
-        """The turns of a session that are not final, in their order."""
+        """Return the turns of a session that are not final, in order."""
         return await self._store.unfinished_of(session.key)
 
     async def is_told(self, turn_id: str, after: int) -> bool:
-        """Whether the turn is final, and its log has nothing after the entry of that number.
+        """Return whether the turn is final, and its log has no entry after that number.
 
         Raises:
             TurnNotFoundError: as `get`.
@@ -294,10 +294,10 @@ class InProcessEngine:
         return Follower(turn_id, after, self._store, self._runs.live, previews=previews)
 
     async def waiting_for(self, session: OdaSession, message: Content) -> Turn:
-        """The turn of a session that waits for what the message answers.
+        """Return the turn of a session that waits for this answer.
 
         Raises:
-            ConflictError: there is none.
+            ConflictError: no turn does.
         """
         answered = answered_by(message)
         for stored in reversed(await self._store.unfinished_of(session.key)):
@@ -310,11 +310,11 @@ class InProcessEngine:
         )
 
     async def entries(self, turn_id: str, after: int = 0) -> Sequence[Entry]:
-        """What is stored of a turn's log after the entry of that number."""
+        """Return the stored log entries of a turn after that number."""
         return await self._store.entries(turn_id, after)
 
     async def result(self, turn_id: str) -> tuple[Turn, Sequence[bytes]]:
-        """A turn when it has ended or waits, and its complete ADK events as JSON."""
+        """Wait until a turn ends or waits; return it and its complete ADK events as JSON."""
         run = self._runs.get(turn_id)
         turn = await self.wait(turn_id)
         if run is not None and not run.live.log.base and not run.live.log.abandoned:
@@ -325,7 +325,7 @@ class InProcessEngine:
         return turn, [entry.json for entry in events if not entry.partial]
 
     async def wait(self, turn_id: str) -> Turn:
-        """The record of a turn when it has ended, or waits for a person."""
+        """Wait until a turn ends or waits for a person; return its record."""
         run = self._runs.get(turn_id)
         follower = self.follow(turn_id, run.live.log.last if run else 0)
         while not follower.ended:
@@ -335,9 +335,9 @@ class InProcessEngine:
         return await self._store.get(turn_id)
 
     async def cancel(self, turn_id: str, user_id: str | None = None) -> Turn:
-        """End a turn, also one that waits; the record of it as it ended.
+        """End a turn, running or waiting, and return its final record.
 
-        A turn that has ended already is left as it is.
+        A turn that is final stays as it is.
 
         Raises:
             TurnNotFoundError: as `get`.
@@ -353,7 +353,7 @@ class InProcessEngine:
         return turn
 
     async def _cancel_elsewhere(self, turn_id: str) -> None:
-        """Have the node that runs a turn end it; when that one is dead, this one does."""
+        """Let the node that runs a turn end it, or this node if that one is dead."""
         await self._store.request_cancel(turn_id)
         await self._node.register()
         follower = self.follow(turn_id, (await self._store.stored(turn_id)).last)
@@ -362,12 +362,12 @@ class InProcessEngine:
         await self.wait(turn_id)
 
     async def cancel_all(self, session: OdaSession) -> None:
-        """End all turns of a session, the last first."""
+        """End all turns of a session, the latest first."""
         for stored in reversed(await self._store.unfinished_of(session.key)):
             await self.cancel(stored.turn.turn_id)
 
     async def forget_session(self, session: OdaSession) -> Sequence[str]:
-        """Delete the records of a session's turns; returns their ids."""
+        """Delete the records of a session's turns, and return their ids."""
         return await self._store.forget_session(session.key)
 
     # --- inside
@@ -391,7 +391,7 @@ class InProcessEngine:
 
     @contextmanager
     def _started_or_given_up(self, place: Place) -> Iterator[Callable[[TurnRun, Turn], None]]:
-        """A function that starts a run in a place; the place is given up if it is not called."""
+        """Yield a function that starts a run; give the place up if it is not called."""
         begun = False
 
         def start(run: TurnRun, queued: Turn) -> None:

@@ -1,4 +1,4 @@
-"""A turn that runs in this process: its record and its log, stored together."""
+"""A turn that runs in this process: its record and its log."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -16,14 +16,14 @@ from oda.turn.store import TurnStore
 
 
 class LiveTurn:
-    """Stores what is added to a turn soon, in order, and shows it to readers once it is stored.
+    """Stores log entries and changes of the record in order, and then publishes them.
 
-    Previews are shown at once, but never before an entry that came before them. As long as the
-    database is away, it waits and tries again.
+    Previews are published at once, but never before an entry that precedes them. While the
+    database is unreachable, writes are retried.
 
     Args:
-        last: Number of the last entry that is stored.
-        seen: Ids of the ADK events that are stored; they are not added again.
+        last: Number of the last stored entry.
+        seen: Ids of the ADK events that are stored already.
     """
 
     def __init__(
@@ -47,25 +47,25 @@ class LiveTurn:
         """Number of the last entry, stored or not."""
 
     def publish(self, *turns: Turn) -> None:
-        """Show entries that were stored when the turn was accepted."""
+        """Publish entries that were stored when the turn was accepted."""
         for turn in turns:
             self._last += 1
             self.log.publish([Entry.of(self._last, "turn", turn)])
 
     def change(self, **changes: Any) -> None:
-        """Change the record, and say so in the log.
+        """Change the record, and log the change.
 
         Raises:
-            OwnershipLostError: another node has taken the turn over.
+            OwnershipLostError: another node has taken over the turn.
         """
         self.turn = self.turn.model_copy(update=changes)
         self._add_record("turn")
 
     def append(self, event: Event) -> bool:
-        """Add an ADK event to the log, unless it is there already; return whether it was added.
+        """Add an ADK event to the log; return False if it is logged already.
 
         Raises:
-            OwnershipLostError: another node has taken the turn over.
+            OwnershipLostError: another node has taken over the turn.
         """
         if event.partial:
             self._show(Preview(event))
@@ -82,21 +82,21 @@ class LiveTurn:
         return True
 
     def charge(self, usage: TurnUsage) -> None:
-        """Take into the record what the turn has used; it is stored with the next change."""
+        """Set the usage of the turn, which is stored with the next change."""
         self.turn = self.turn.model_copy(update={"usage": usage})
 
     async def end(self, **changes: Any) -> None:
-        """Change the record for the last time in this run, and wait until all is stored.
+        """Make the last change of the record in this run, and wait until all is stored.
 
         Raises:
-            OwnershipLostError: another node has taken the turn over.
+            OwnershipLostError: another node has taken over the turn.
         """
         self.turn = self.turn.model_copy(update=changes)
         self._add_record("done" if self.turn.final else "turn", ended_at=utc(self._clock))
         await self.writes.flushed()
 
     def abandon(self) -> None:
-        """Add nothing more; readers go on with what the database says."""
+        """Stop writing; readers continue from the database."""
         self.writes.close()
         self.log.abandon()
 

@@ -1,4 +1,4 @@
-"""What readers are told of one turn: numbered entries, and previews of what is still coming."""
+"""The log of a turn: numbered entries, and previews of unfinished text."""
 
 import asyncio
 from collections.abc import Iterable, Sequence
@@ -15,22 +15,22 @@ from oda.turn.record import Turn
 EntryKind = Literal["turn", "event", "done"]
 
 REPLACES_PARTIAL = "replacesPartial"
-"""Metadata of a preview that holds all of the text so far, for a reader who came later."""
+"""Metadata of a preview with the whole text so far, for a reader who joined late."""
 
 
 @dataclass(frozen=True, eq=False)
 class Entry:
-    """One numbered thing that happened in a turn; stored before it is shown.
+    """A numbered log entry, which is stored before it is published.
 
-    It is made of its JSON or of its data; the other is made when it is asked for.
+    It is made from JSON or from data; the other form is derived on first use.
     """
 
     number: int
-    """Grows by one within the turn, from 1."""
+    """Consecutive within the turn, from 1."""
     kind: EntryKind
     _json: bytes | None
     event_id: str | None = None
-    """The id of an event that the session keeps in the same database; it is not stored again."""
+    """Id of an event that the same database holds in the session, and that is not stored twice."""
 
     @classmethod
     def of(
@@ -49,7 +49,7 @@ class Entry:
 
     @cached_property
     def json(self) -> bytes:
-        """A turn for `turn` and `done`, an ADK event for `event`, as clients get it."""
+        """The turn (`turn`, `done`) or the ADK event (`event`), as clients get it."""
         if self._json is not None:
             return self._json
         data = self.data
@@ -57,7 +57,7 @@ class Entry:
 
     @property
     def partial(self) -> bool:
-        """Whether it is a piece of a text; logs of earlier versions have such entries."""
+        """Whether it is a piece of text, as in logs of earlier versions."""
         return isinstance(self.data, Event) and bool(self.data.partial)
 
     @cached_property
@@ -69,7 +69,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Preview:
-    """A piece of a text, or what is told by something at work: shown at once, never stored.
+    """A piece of text or a progress report, which is published at once and never stored.
 
     The next complete event of the same agent supersedes it.
     """
@@ -88,10 +88,10 @@ def _event_json(event: Event) -> bytes:
 
 
 class TurnLog:
-    """The stored entries and the previews of a turn that runs here, for any number of readers.
+    """The entries and previews of a running turn in memory, for any number of readers.
 
     Args:
-        base: Number of the last entry that is only in the database.
+        base: Number of the last entry that only the database holds.
     """
 
     def __init__(self, base: int = 0) -> None:
@@ -99,21 +99,21 @@ class TurnLog:
         self.ended = False
         """Whether the turn is final, or waits for a person."""
         self.abandoned = False
-        """Whether the turn goes on, if it does, somewhere else."""
+        """Whether this node no longer writes the log."""
         self._entries: list[Entry] = []
         self._previews: dict[int, Preview] = {}
-        """Those that nothing has superseded yet, by their number among all."""
+        """Previews that are not superseded yet, by number."""
         self.previewed = 0
-        """How many previews there have been."""
+        """Number of previews so far."""
         self._changed = asyncio.Event()
 
     @property
     def last(self) -> int:
-        """Number of the last entry; 0 when there is none."""
+        """Number of the last entry; 0 without entries."""
         return self.base + len(self._entries)
 
     def publish(self, items: Sequence[Entry | Preview], *, ended: bool = False) -> None:
-        """Show entries that have been stored, and previews, in their order."""
+        """Publish stored entries and previews, in order."""
         for item in items:
             if isinstance(item, Preview):
                 self.previewed += 1
@@ -127,7 +127,7 @@ class TurnLog:
         self._wake()
 
     def abandon(self) -> None:
-        """Tell the readers to look into the database."""
+        """Make the readers continue from the database."""
         self.abandoned = True
         self._wake()
 
@@ -140,9 +140,9 @@ class TurnLog:
         return self._entries[max(0, after - self.base) :]
 
     def previews(self, seen: int | None) -> Sequence[Preview]:
-        """Return the previews since the first `seen` of all there have been.
+        """Return the previews after the first `seen`.
 
-        None is for a reader who has just come: each text so far is one preview, marked as such.
+        None is for a reader who has just joined, and gets each text so far as one marked preview.
         """
         if seen is None:
             return [
@@ -154,11 +154,11 @@ class TurnLog:
         return new if len(new) < 2 else [*map(Preview, joined(one.data for one in new))]
 
     async def changed(self, after: int, seen: int | None = None) -> None:
-        """Return when there is something new, or never will be.
+        """Wait until there is something new, or the log has ended.
 
         Args:
-            after: Number of the last entry that was read.
-            seen: Previews that were read; None to wait for entries alone.
+            after: Number of the last entry read.
+            seen: Number of previews read; None to wait for entries only.
         """
         while not (self.ended or self.abandoned):
             if self.last > after or (seen is not None and self.previewed > seen):
@@ -167,7 +167,7 @@ class TurnLog:
 
 
 def _supersedes(entry: Entry, preview: Event) -> bool:
-    """Return whether a preview holds no longer once an entry has come."""
+    """Return whether an entry makes a preview obsolete."""
     if isinstance(entry.data, Turn):
         return entry.data.ended
     event = entry.data
@@ -181,7 +181,7 @@ def _supersedes(entry: Entry, preview: Event) -> bool:
 
 
 def joined(pieces: Iterable[Event]) -> list[Event]:
-    """Put the pieces of each text together, in the order in which the texts began. Pure."""
+    """Join the pieces of each text, in the order in which the texts began."""
     whole: list[Event] = []
     place: dict[tuple[str, str | None], int] = {}
     for piece in pieces:
@@ -200,7 +200,7 @@ def joined(pieces: Iterable[Event]) -> list[Event]:
 
 
 def texts_of(event: Event) -> list[Part]:
-    """Return the parts of a preview that is nothing but text; none if it is anything else."""
+    """Return the parts of a preview that consists of text only; else none."""
     parts = (event.content and event.content.parts) or []
     plain = all(
         part.text is not None

@@ -1,4 +1,4 @@
-"""This process as one of those that share a database: its lease, and the turns of dead ones."""
+"""This process as a node: its lease, and the take-over of turns from dead nodes."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -18,15 +18,15 @@ log = get_logger(__name__)
 
 _CHECKS_PER_LEASE = 3
 _AGAIN_S = 0.25
-"""After a failure."""
+"""Pause after a failure."""
 _CLEANING_EVERY_S = 60.0
 _EXPIRED = TurnError(code="input_expired", message="Nobody answered in time.", retryable=False)
 
 
 class Node:
-    """Says that this process lives, ends turns on behalf of others, and takes over from the dead.
+    """Renews the lease, cancels turns for other nodes, and takes over turns of dead nodes.
 
-    Nothing is said before the first turn is accepted here, or taken over.
+    It starts with the first turn that is accepted or taken over.
     """
 
     def __init__(self, runs: Runs) -> None:
@@ -42,7 +42,7 @@ class Node:
         self._adopting = asyncio.Lock()
 
     async def register(self) -> None:
-        """Have this node known as living from now on."""
+        """Take the lease and start the periodic tasks."""
         async with self._registering:
             if self._tasks:
                 return
@@ -56,19 +56,19 @@ class Node:
             }
 
     async def recover(self) -> None:
-        """Go on with the turns that dead nodes have left, now and as long as this one lives."""
+        """Take over the turns of dead nodes, now and periodically."""
         self._recovering = True
         await self.register()
         await self._take_over()
 
     async def recover_session(self, session: OdaSession) -> Sequence[str]:
-        """Go on with the turns of one session that dead nodes have left; their ids, in order."""
+        """Take over the turns of a session from dead nodes; return their ids in order."""
         await self.register()
         orphans = await self._store.orphans(session.key)
         return [turn_id for turn_id in orphans if await self.adopt(turn_id)]
 
     async def close(self) -> None:
-        """Let turns run to their end for a while, then leave the rest to the next start."""
+        """Wait for running turns for the grace time, and release the rest."""
         self._closing = True
         if tasks := self._runs.tasks:
             await asyncio.wait(tasks, timeout=self._settings.grace_s)
@@ -84,7 +84,7 @@ class Node:
             log.warning("turns_not_released", exc_info=error)
 
     async def adopt(self, turn_id: str) -> bool:
-        """Go on with a turn, unless a living node does or it has ended; whether that was so."""
+        """Take a turn over; return False if a living node has it or it has ended."""
         async with self._adopting:
             if self._closing or self._runs.has(turn_id):
                 return False
@@ -100,7 +100,7 @@ class Node:
     def _repeat(
         self, work: Callable[[], Awaitable[None]], every_s: float, *, first_after_s: float = 0.0
     ) -> "asyncio.Task[None]":
-        """Do something over and over, in a task of its own: nothing waits for what takes long."""
+        """Run something periodically in a task of its own, so that slow work delays nothing."""
 
         async def repeat() -> None:
             await asyncio.sleep(first_after_s or every_s)
@@ -139,7 +139,7 @@ class Node:
         await self._runs.sessions.expire()
 
     async def _take_over(self) -> None:
-        """Go on with the unfinished turns that no living node has, in their order."""
+        """Take over the unfinished turns that no living node has, in order."""
         lost = [turn_id for turn_id in await self._store.owned() if not self._runs.has(turn_id)]
         for turn_id in (*await self._store.orphans(), *lost):
             try:

@@ -1,4 +1,4 @@
-"""What an engine tells of its turns to whoever counts them."""
+"""Notifications of an engine about its turns, for metrics."""
 
 from typing import Protocol
 
@@ -6,35 +6,35 @@ from oda.turn.record import Turn
 
 
 class TurnObserver(Protocol):
-    """Is called on the event loop, in the order of what happens to a turn; it must not wait."""
+    """Called on the event loop, in the order of events of a turn; must not block."""
 
     def accepted(self, turn: Turn) -> None:
-        """A turn waits to be run: it is new, or what it asked has been answered."""
+        """A turn is queued: it is new, or its question was answered."""
         ...
 
     def started(self, turn: Turn) -> None:
-        """It runs."""
+        """A turn starts."""
         ...
 
     def ended(self, turn: Turn) -> None:
-        """It runs no more: it is final, or waits for a person, as its status says."""
+        """A turn is final, or waits for a person."""
         ...
 
     def left(self, turn: Turn) -> None:
-        """It has not ended, but this node runs it no more: another has it, or will."""
+        """This node no longer runs the turn, which has not ended."""
         ...
 
     def recovered(self, turn: Turn) -> None:
-        """This node goes on with a turn whose node died; `accepted` is not called for it."""
+        """This node takes over a turn, for which `accepted` is not called."""
         ...
 
     def outcome_unknown(self, turn: Turn, tool: str) -> None:
-        """A call of a tool was cut off, and nobody knows what it has done."""
+        """A tool call was cut off, with unknown outcome."""
         ...
 
 
 class Unobserved:
-    """Counts nothing."""
+    """Ignores all notifications."""
 
     def accepted(self, turn: Turn) -> None: ...
 

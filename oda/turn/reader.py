@@ -1,4 +1,4 @@
-"""Reading turns, their entries and idempotency keys."""
+"""Queries of turns, their log entries and idempotency keys."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
@@ -32,25 +32,25 @@ IDEMPOTENCY_KEPT = timedelta(hours=24)
 
 
 class TurnReader:
-    """What the database says of turns."""
+    """Reads turns from the database."""
 
     def __init__(self, database: Database, node_id: str) -> None:
         self._database = database
         self._node = node_id
 
     async def get(self, turn_id: str, user_id: str | None = None) -> Turn:
-        """A turn; with `user_id`, only if it is that user's.
+        """Return a turn; with `user_id`, only of that user.
 
         Raises:
-            TurnNotFoundError: there is none.
+            TurnNotFoundError: the turn does not exist.
         """
         return (await self.stored(turn_id, user_id)).turn
 
     async def stored(self, turn_id: str, user_id: str | None = None) -> StoredTurn:
-        """A turn with what is needed to run it.
+        """Return a turn with the data needed to run it.
 
         Raises:
-            TurnNotFoundError: there is none, or it is another user's.
+            TurnNotFoundError: the turn does not exist, or is another user's.
         """
         query = with_last().where(turns.c.turn_id == turn_id)
         if user_id is not None:
@@ -63,10 +63,10 @@ class TurnReader:
     async def of_session(
         self, session: SessionKey, *, limit: int, cursor: str | None = None
     ) -> tuple[Sequence[Turn], str | None]:
-        """Turns of a session, newest first, and the cursor of the next page if there is one.
+        """Return a page of a session's turns, newest first, and the next cursor, if any.
 
         Raises:
-            InvalidRequestError: the cursor is not one that was given out.
+            InvalidRequestError: the cursor is malformed.
         """
         query = select(turns).where(in_session(session)).order_by(turns.c.position.desc())
         if cursor is not None:
@@ -85,7 +85,7 @@ class TurnReader:
         status: TurnStatus | None = None,
         limit: int,
     ) -> Sequence[Turn]:
-        """The newest turns of which all that is given holds, newest first."""
+        """Return the newest turns that match all given values, newest first."""
         wanted = {"app": app, "user_id": user_id, "session_id": session_id, "status": status}
         query = (
             select(turns)
@@ -96,7 +96,7 @@ class TurnReader:
         return [turn_of(row) for row in await self._database.rows(query)]
 
     async def unfinished_of(self, session: SessionKey) -> Sequence[StoredTurn]:
-        """The turns of a session that have not come to a final state, in their order."""
+        """Return the turns of a session that are not final, in order."""
         query = (
             with_last()
             .where(in_session(session))
@@ -106,16 +106,16 @@ class TurnReader:
         return [stored_of(row) for row in await self._database.rows(query)]
 
     async def entries(self, turn_id: str, after: int, *, limit: int | None = None) -> list[Entry]:
-        """The entries of a turn with a number greater than `after`, in order."""
+        """Return the entries of a turn with a number greater than `after`, in order."""
         return await self._database.read(
             lambda connection: entries_of(connection, turn_id, after, limit=limit)
         )
 
     async def of_key(self, user_id: str, key: IdempotencyKey, now: datetime) -> Turn | None:
-        """The turn that a key stands for.
+        """Return the turn that was accepted under a key, if any.
 
         Raises:
-            IdempotencyConflictError: the key stands for another body.
+            IdempotencyConflictError: the key was used with another body.
         """
         return await self._database.read(
             lambda connection: self.turn_of_key(connection, user_id, key, now)
@@ -142,10 +142,10 @@ class TurnReader:
     # --- for this node
 
     async def orphans(self, session: SessionKey | None = None) -> Sequence[str]:
-        """Unfinished turns that no living node has, of one session or of all, in their order.
+        """Return the unfinished turns without a living owner, of one session or all, in order.
 
-        There are none for a node that is not known to live itself: when the database was away for
-        all of them, the others are as alive as this one.
+        A node whose own lease has expired finds none: after an outage of the database the other
+        nodes may be just as alive.
         """
         query = (
             select(turns.c.turn_id)
@@ -158,24 +158,24 @@ class TurnReader:
         return [row.turn_id for row in await self._database.rows(query)]
 
     async def owned(self) -> Sequence[str]:
-        """Unfinished turns that this node is said to have."""
+        """Return the unfinished turns that this node owns."""
         query = select(turns.c.turn_id).where(unfinished(), turns.c.owner == self._node)
         return [row.turn_id for row in await self._database.rows(query)]
 
     async def cancels_requested(self) -> Sequence[str]:
-        """Turns of this node that another wants to end."""
+        """Return the turns of this node that another node wants to cancel."""
         query = select(turns.c.turn_id).where(
             unfinished(), turns.c.owner == self._node, turns.c.cancel_requested == true()
         )
         return [row.turn_id for row in await self._database.rows(query)]
 
     async def cancel_requested(self, turn_id: str) -> bool:
-        """Whether a turn is to be cancelled."""
+        """Return whether a turn is to be cancelled."""
         query = select(turns.c.cancel_requested).where(turns.c.turn_id == turn_id)
         return bool(await self._database.scalar(query))
 
     async def waiting_since(self, before: datetime) -> Sequence[Turn]:
-        """Turns that have been waiting for a person since before a time."""
+        """Return the turns that have waited for a person since before a time."""
         query = select(turns).where(waits_for_input(), turns.c.waiting_since < before)
         return [turn_of(row) for row in await self._database.rows(query)]
 
@@ -203,7 +203,7 @@ def entries_of(
 
 
 def _events_of(connection: Connection, turn_id: str, ids: Sequence[str]) -> Mapping[str, Event]:
-    """Events by id; one is missing if its session was deleted by somebody else."""
+    """Return events by id, without those of deleted sessions."""
     whose = select(turns.c.app, turns.c.user_id, turns.c.session_id)
     found = connection.execute(whose.where(turns.c.turn_id == turn_id)).one_or_none()
     return {} if found is None else events_by_id(connection, tuple(found), ids)

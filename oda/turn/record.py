@@ -11,7 +11,7 @@ TurnStatus = Literal["queued", "running", "waiting_input", "succeeded", "failed"
 
 FINAL: frozenset[TurnStatus] = frozenset({"succeeded", "failed", "cancelled"})
 ENDED: frozenset[TurnStatus] = FINAL | {"waiting_input"}
-"""States in which nothing runs any more; a waiting turn goes on when it is answered."""
+"""Final states, and that of a turn that waits for an answer."""
 
 
 class TurnError(BaseModel):
@@ -26,7 +26,7 @@ class TurnError(BaseModel):
 
 
 class TurnUsage(BaseModel):
-    """What a turn has used, over all its attempts."""
+    """Usage of a turn over all its attempts."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -38,7 +38,7 @@ class TurnUsage(BaseModel):
 
 
 class Turn(BaseModel):
-    """One user message and what came of it. Changes make a new record."""
+    """A user message and its outcome; immutable."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -53,9 +53,9 @@ class Turn(BaseModel):
     error: TurnError | None = None
     usage: TurnUsage = TurnUsage()
     pending_input: list[OpenQuestion] = []
-    """The questions to a person that are not answered yet."""
+    """Questions to a person that are not answered yet."""
     metadata: dict[str, Any] = {}
-    """The client's own, given when the turn was submitted."""
+    """Metadata that the client submitted."""
     trace_id: str | None = None
     created_at: datetime
     started_at: datetime | None = None
@@ -63,10 +63,10 @@ class Turn(BaseModel):
 
     @property
     def final(self) -> bool:
-        """Whether nothing can change any more."""
+        """Whether the turn is in a final state."""
         return self.status in FINAL
 
     @property
     def ended(self) -> bool:
-        """Whether nothing runs any more."""
+        """Whether the turn is final, or waits for a person."""
         return self.status in ENDED

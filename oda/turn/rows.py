@@ -1,4 +1,4 @@
-"""Turns and their entries as rows, and the conditions by which they are found."""
+"""Turns and log entries as rows, and conditions of queries."""
 
 import base64
 from collections.abc import Mapping, Sequence
@@ -27,7 +27,7 @@ from oda.turn.record import Turn, TurnError, TurnUsage
 from oda.turn.submission import IdempotencyKey, TurnInput
 
 UNFINISHED = ("queued", "running")
-"""Statuses of turns that some node has to run."""
+"""Statuses of turns that a node must run."""
 _MAX_POSITION = 2**63 - 1
 
 _other = turns.alias("other")
@@ -35,7 +35,7 @@ _other = turns.alias("other")
 
 @dataclass(frozen=True)
 class StoredTurn:
-    """A turn with what is needed to run it."""
+    """A turn with the data needed to run it."""
 
     turn: Turn
     input: TurnInput
@@ -44,7 +44,7 @@ class StoredTurn:
     recoveries: int
     cancel_requested: bool
     last: int
-    """Number of its last entry."""
+    """Number of the last log entry."""
 
 
 def key_of(turn: Turn) -> SessionKey:
@@ -65,12 +65,12 @@ def is_key(user_id: str, key: IdempotencyKey) -> ColumnElement[bool]:
 
 
 def unfinished(table: FromClause = turns) -> ColumnElement[bool]:
-    """Whether some node has to run a turn; `finished_at` is for the partial indices."""
+    """Return the condition that a node must run a turn; `finished_at` selects partial indices."""
     return and_(table.c.finished_at.is_(None), table.c.status.in_(UNFINISHED))
 
 
 def waits_for_input() -> ColumnElement[bool]:
-    """Whether a turn waits for a person."""
+    """Return the condition that a turn waits for a person."""
     return and_(turns.c.finished_at.is_(None), turns.c.status == "waiting_input")
 
 
@@ -79,12 +79,12 @@ def unfinished_in(session: SessionKey) -> Select[tuple[str]]:
 
 
 def lives(node_id: ColumnElement[str | None] | str) -> ColumnElement[bool]:
-    """Whether a node has said in time that it lives."""
+    """Return the condition that a node's lease is valid."""
     return exists().where(nodes.c.node_id == node_id, nodes.c.expires_at > DatabaseTime())
 
 
 def next_position(session: SessionKey) -> ScalarSelect[int]:
-    """One more than the highest of the session."""
+    """Return one more than the highest position of the session."""
     app, user_id, session_id = session
     highest = select(func.coalesce(func.max(_other.c.position), 0) + 1).where(
         _other.c.app == app, _other.c.user_id == user_id, _other.c.session_id == session_id
@@ -93,7 +93,7 @@ def next_position(session: SessionKey) -> ScalarSelect[int]:
 
 
 def someone_goes_before() -> ColumnElement[bool]:
-    """Whether another turn of the session runs, or is to run before the one that is updated."""
+    """Return the condition that another turn of the session runs or precedes the updated one."""
     earlier = _other.c.position < turns.c.position
     return exists().where(
         _other.c.app == turns.c.app,
@@ -119,7 +119,7 @@ def with_last() -> Select[Any]:
 
 
 def columns_of(turn: Turn) -> dict[str, Any]:
-    """The columns that change while a turn goes on."""
+    """Return the columns that change during a turn."""
     return {
         "agent": turn.agent,
         "status": turn.status,

@@ -1,4 +1,4 @@
-"""One run of a turn in this process: from its place in the lane to the record of its end."""
+"""One run of a turn: from its place in the lane to its stored end."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -62,19 +62,19 @@ _AGAIN_S = wait_exponential(multiplier=_FIRST_PAUSE_S, max=_LONGEST_PAUSE_S)
 
 
 class TurnRun:
-    """Runs a turn when its time has come, and stores how it ended.
+    """Runs a turn when it is first in the lane, and stores its outcome.
 
     Args:
         live: The turn's record and log.
-        session: Answers.
-        given: The message and what goes with it.
-        days: What users may use.
+        session: The session that answers.
+        given: The message and its options.
+        days: Daily budgets of the users.
         begun: Whether the message may be in the session already.
-        claimed: Whether the record says already that the turn runs here.
-        first_question: What a person is asked before the turn may begin.
+        claimed: Whether the stored status is `running` already.
+        first_question: Question to a person before the turn starts.
         events: Complete events of the turn since it last waited for a person.
-        on_limit: What happens when the turn's limits are used up.
-        refused: Why it is not to run: when its time has come it ends as failed.
+        on_limit: Policy for a turn that reaches a limit.
+        refused: Error with which the turn ends instead of running.
     """
 
     def __init__(
@@ -108,7 +108,7 @@ class TurnRun:
         self._events = events
         self._refused = refused
         self._limit_notice: Event | None = None
-        """Withheld until it is known what happens then."""
+        """Withheld until the policy has decided."""
         self._gate = ModelGate(
             days if given.is_drawn else None,
             live.turn.user_id,
@@ -127,12 +127,12 @@ class TurnRun:
         return self.live.turn
 
     def start(self, place: Place) -> "asyncio.Task[None]":
-        """Begin, in a task of its own."""
+        """Start the run in a task of its own."""
         self.task = asyncio.create_task(self._traced(place), name=self.turn.turn_id)
         return self.task
 
     def cancel(self) -> None:
-        """End it, whatever it is doing; what it stores at its end is not touched."""
+        """Cancel the run; storing its end is not interrupted."""
         self._cancelled = True
         if self._agent is not None:
             self._agent.cancel()
@@ -140,9 +140,9 @@ class TurnRun:
             self.task.cancel()
 
     def catch_up(self, stored: Sequence[Event], *, discard_partial: bool) -> None:
-        """Add to the log what the session has stored of the turn and the log lacks.
+        """Log the events of the turn that the session holds and the log lacks.
 
-        `discard_partial` tells whether the log ends with a piece of a text.
+        `discard_partial` says whether the log ends with partial text.
         """
         failed = untold_failure(stored, self._events)
         for event in stored:
@@ -166,7 +166,7 @@ class TurnRun:
     # --- inside
 
     async def _traced(self, place: Place) -> None:
-        """Carry out the turn in its own trace, whichever request or start has made it go on."""
+        """Run the turn in its own trace, whichever request resumed it."""
         trace_id = self.turn.trace_id
         with bound_trace_id(trace_id) if trace_id else nullcontext():
             await self._carry_out(place)
@@ -250,7 +250,7 @@ class TurnRun:
         return outcome
 
     async def _keep_message(self) -> None:
-        """Store the message unless it is stored."""
+        """Store the message unless the session has it."""
         with suppress(SessionNotFoundError):
             await self._when_the_database_is_there(
                 self.session.keep_message,
@@ -268,7 +268,7 @@ class TurnRun:
         return await again(work, *args, **kwargs)
 
     async def _answer_when_the_store_is_there(self, place: Place) -> TurnOutcome:
-        """Answer; as often as the store of the sessions goes away meanwhile, go on behind it."""
+        """Answer, resuming after each outage of the session store."""
         pause_s = _FIRST_PAUSE_S
         while True:
             self._store_is_away = False
@@ -314,7 +314,7 @@ class TurnRun:
         return still_waiting(outcome_of(self._events), self.turn.pending_input)
 
     async def _ready_for_model(self) -> None:
-        """Return when all that the turn has done is stored, so no crash makes it pay twice.
+        """Wait until all work of the turn is stored, so that no crash repeats a paid call.
 
         Raises:
             CancelRequestedError: another node wants the turn to end.
@@ -329,7 +329,7 @@ class TurnRun:
     async def _question(
         self, usage: Usage | None, limits: TurnLimits | None
     ) -> OpenQuestion | None:
-        """What a person is asked about the limit that has ended the run; None for its time."""
+        """Return the question about the limit that ended the run; None for the time limit."""
         grants = self._given.grants
         if self._gate.exceeded is not None:
             used = await self._days.used(self.turn.user_id)
@@ -367,12 +367,11 @@ class TurnRun:
 
 
 def untold_failure(stored: Sequence[Event], logged: Sequence[Event]) -> Event | None:
-    """The failure of the last attempt, when its process died before a notice told of it. Pure.
+    """Return the failure of the last attempt if the process died before logging its notice.
 
     Args:
-        stored: What the session holds of the turn; an error event there is an attempt's own, and
-            not for clients.
-        logged: The complete events of the turn's log.
+        stored: Events of the turn in the session; error events there are not for clients.
+        logged: Complete events in the turn's log.
     """
     if not stored or not is_error(stored[-1]):
         return None
@@ -381,15 +380,15 @@ def untold_failure(stored: Sequence[Event], logged: Sequence[Event]) -> Event | 
 
 
 def started(turn: Turn) -> Turn:
-    """A queued turn as it is when it runs; the store says since when."""
+    """Return a queued turn as running; the store sets the time."""
     return turn.model_copy(update={"status": "running", "attempts": turn.attempts + 1})
 
 
 async def end(live: LiveTurn, outcome: TurnOutcome, clock: Clock) -> None:
-    """Store how a turn has ended, or what it waits for.
+    """Store the outcome of a run.
 
     Raises:
-        OwnershipLostError: another node has taken it over.
+        OwnershipLostError: another node has taken over the turn.
     """
     await live.end(
         status=outcome.status,
@@ -401,7 +400,7 @@ async def end(live: LiveTurn, outcome: TurnOutcome, clock: Clock) -> None:
 
 
 def broken(turn: Turn, error: Exception, clock: Clock) -> TurnOutcome:
-    """The outcome of a turn that could not be run."""
+    """Return the outcome of a turn that could not be run."""
     log.error("turn_broken", turn_id=turn.turn_id, exc_info=error)
     failure = classify(error, now=clock.now())
     reason = {
@@ -413,7 +412,7 @@ def broken(turn: Turn, error: Exception, clock: Clock) -> TurnOutcome:
 
 
 def tools_cut_off(event: Event) -> Sequence[str]:
-    """Names of the tools of which an event says that nobody knows what a call has done. Pure."""
+    """Return the names of tools whose calls have an unknown outcome, according to an event."""
     return [
         response.name or ""
         for response in event.get_function_responses()
@@ -422,7 +421,7 @@ def tools_cut_off(event: Event) -> Sequence[str]:
 
 
 def still_waiting(outcome: TurnOutcome, unanswered: Sequence[OpenQuestion]) -> TurnOutcome:
-    """The outcome of a run that was given answers to some of the questions only. Pure."""
+    """Return the outcome of a run that got answers to some of the questions only."""
     if not unanswered or outcome.status not in ("succeeded", "waiting_input"):
         return outcome
     known = {item["id"] for item in unanswered}

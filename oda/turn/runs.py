@@ -27,18 +27,18 @@ from oda.turn.submission import TurnInput
 
 @dataclass
 class Recorded:
-    """What the log of a turn holds, of a past run."""
+    """The log of earlier runs of a turn."""
 
     seen: set[str] = field(default_factory=set)
     """Ids of all complete events."""
     events: list[Event] = field(default_factory=list)
-    """Those since the turn last waited for a person."""
+    """Events since the turn last waited for a person."""
     partial: bool = False
-    """Whether the last one is a piece of a text."""
+    """Whether the last entry is partial text."""
 
 
 class Runs:
-    """Makes, starts and knows the runs of this node."""
+    """The runs of this node, and how they are made."""
 
     def __init__(
         self,
@@ -67,7 +67,7 @@ class Runs:
         return run.live if run else None
 
     def has(self, turn_id: str) -> bool:
-        """Whether a turn runs here, or is just about to."""
+        """Return whether a turn runs here, or is about to."""
         return turn_id in self._runs or turn_id in self._arriving
 
     @property
@@ -75,14 +75,14 @@ class Runs:
         return {run.task for run in self._runs.values() if run.task}
 
     def unfinished_of(self, user_id: str) -> int:
-        """How many turns of a user run or wait to run here."""
+        """Return the number of a user's turns that run or wait here."""
         return sum(
             run.turn.user_id == user_id and not run.live.log.ended for run in self._runs.values()
         )
 
     @contextmanager
     def arriving(self, turn_id: str) -> Iterator[None]:
-        """Between storing a turn as this node's and starting its run, nobody adopts it."""
+        """Protect a turn from take-over between storing it and starting its run."""
         self._arriving.add(turn_id)
         try:
             yield
@@ -102,7 +102,7 @@ class Runs:
         first_question: OpenQuestion | None = None,
         refused: OdaError | None = None,
     ) -> TurnRun:
-        """A run of a turn whose log has entries up to `last`; see `TurnRun`."""
+        """Return a run of a turn whose log has entries up to `last`; see `TurnRun`."""
         recorded = recorded or Recorded()
         return TurnRun(
             self.live_turn(turn, last, recorded),
@@ -135,7 +135,7 @@ class Runs:
         run.start(place).add_done_callback(forget)
 
     async def recorded(self, turn_id: str) -> Recorded:
-        """What the log of a turn holds."""
+        """Read the log of a turn."""
         recorded = Recorded()
         for entry in await self.store.entries(turn_id, 0):
             if isinstance(entry.data, Turn):
@@ -151,7 +151,7 @@ class Runs:
     async def end_waiting(
         self, turn: Turn, status: TurnStatus, error: TurnError | None = None
     ) -> bool:
-        """End a turn that waits for a person, and withdraw its questions; False if it does not."""
+        """End a waiting turn and withdraw its questions; return False if it does not wait."""
         ended = turn.model_copy(
             update={
                 "status": status,

@@ -1,4 +1,4 @@
-"""Writing turns, their entries and idempotency keys."""
+"""Writes of turns, log entries and idempotency keys."""
 
 import asyncio
 from collections.abc import Sequence
@@ -59,28 +59,28 @@ from oda.turn.rows import (
 from oda.turn.submission import IdempotencyKey, TurnInput
 
 _DELETED_AT_ONCE = 100
-"""Of each kind: others wait for the end of the transaction."""
+"""Rows per table and transaction, for whose end other writes wait."""
 _SAFE_PART = 0.75
-"""Of a lease, in which its holder may be sure that nobody takes its turns over."""
+"""Part of a lease in which its holder needs no query to know that it is valid."""
 
 
 @dataclass(frozen=True)
 class Accepted:
-    """What became of a submission."""
+    """The outcome of a submission."""
 
     turn: Turn
     replayed: bool
-    """Whether it is the turn of an earlier request with the same key."""
+    """Whether an earlier request with the same key created the turn."""
 
 
 class TurnStore(TurnReader):
-    """Everything is written through the database's journal.
+    """Writes turns through the database's journal.
 
-    What belongs to a running turn is only written by the node that owns it.
+    A running turn is written only by the node that owns it.
     """
 
     _safe_until = float("-inf")
-    """Time of the event loop."""
+    """Time of the event loop until which the lease is valid for certain."""
 
     def __init__(
         self,
@@ -108,18 +108,18 @@ class TurnStore(TurnReader):
         """Store a new turn behind the others of its session.
 
         Args:
-            turn: Queued.
-            given: Its message and what goes with it.
-            interrupts: It ends the running turn and goes before those that wait.
-            only_if_idle: Refuse it when the session has an unfinished turn.
+            turn: The queued turn.
+            given: The message and its options.
+            interrupts: Whether it ends the running turn and precedes waiting ones.
+            only_if_idle: Whether to refuse it if the session has an unfinished turn.
             start: The same turn as running, if it may start at once; it does unless another node
                 has an unfinished turn of the session.
-            key: Of the client.
+            key: The client's idempotency key.
 
         Raises:
-            IdempotencyConflictError: the key stands for another body.
-            SessionBusyError: `only_if_idle`, and the session is not.
-            StorageQuotaError: the user has no room for it.
+            IdempotencyConflictError: the key was used with another body.
+            SessionBusyError: `only_if_idle`, and the session is busy.
+            StorageQuotaError: the message exceeds the user's quota.
         """
         size = _size_of(turn, given)
 
@@ -192,7 +192,7 @@ class TurnStore(TurnReader):
         return await self._database.journal.run(operation)
 
     async def withdraw(self, turn: Turn, given: TurnInput) -> None:
-        """Take back a turn whose client was told that it is not accepted, unless another has it."""
+        """Delete a turn whose client got an error, unless another node has it."""
         mine = and_(turns.c.turn_id == turn.turn_id, turns.c.owner == self._node, unfinished())
         size = _size_of(turn, given)
 
@@ -205,14 +205,14 @@ class TurnStore(TurnReader):
     # --- running
 
     async def claim(self, turn: Turn) -> Turn | None:
-        """Let a queued turn start as `turn` says, if none of its session goes before it.
+        """Start a queued turn, unless another of its session precedes it.
 
         Returns:
-            The turn as it has started, or None.
+            The started turn, or None.
 
         Raises:
-            CancelRequestedError: it is to be cancelled, so it does not start.
-            OwnershipLostError: it is not this node's, or not queued any more.
+            CancelRequestedError: the turn is to be cancelled.
+            OwnershipLostError: the turn is another node's, or no longer queued.
         """
 
         def operation(connection: Connection) -> Turn | None:
@@ -243,16 +243,16 @@ class TurnStore(TurnReader):
         return await self._database.journal.run(operation)
 
     def _started(self, turn: Turn) -> Turn:
-        """A turn that starts now: while the session is held, so after the end of the one before."""
+        """Return the turn as started now: after the end of the one before, whose lock is held."""
         return turn.model_copy(update={"started_at": turn.started_at or utc(self._clock)})
 
     # Operations of the journal; a turn's `WriteQueue` runs them.
 
     def guard(self, turn_id: str, connection: Connection) -> None:
-        """Make sure that this node owns a turn until the end of the transaction.
+        """Ensure that this node owns a turn until the end of the transaction.
 
         Raises:
-            OwnershipLostError: another node has taken the turn over.
+            OwnershipLostError: another node has taken over the turn.
         """
         held = select(turns.c.turn_id).where(*self._mine(turn_id)).with_for_update(read=True)
         if connection.scalar(held) is None:
@@ -261,14 +261,13 @@ class TurnStore(TurnReader):
     def save(
         self, connection: Connection, *, turn: Turn, entry: Entry, ended_at: datetime | None = None
     ) -> None:
-        """Store the record of a turn, and the entry that says so.
+        """Store the record of a turn and its log entry.
 
         Args:
-            ended_at: Given when the node has done with the turn: it is final, or waits for a
-                person.
+            ended_at: Time at which the turn became final or began to wait for a person.
 
         Raises:
-            OwnershipLostError: another node has taken the turn over.
+            OwnershipLostError: another node has taken over the turn.
         """
         changes = columns_of(turn)
         if ended_at is not None:
@@ -284,7 +283,7 @@ class TurnStore(TurnReader):
         """Store an entry.
 
         Raises:
-            OwnershipLostError: its number is taken.
+            OwnershipLostError: the number is taken.
         """
         try:
             connection.execute(insert(turn_entries), rows_of(turn_id, [entry]))
@@ -295,19 +294,19 @@ class TurnStore(TurnReader):
         return turns.c.turn_id == turn_id, turns.c.owner == self._node
 
     async def answer(self, turn: Turn, given: TurnInput, *, begun: bool, size: int = 0) -> int:
-        """Queue a waiting turn behind the others of its session, with the answer to its question.
+        """Queue a waiting turn again with an answer, behind the others of its session.
 
         Args:
-            turn: Queued.
-            given: What it goes on with.
+            turn: The queued turn.
+            given: The answer.
             begun: Whether `given` may be in the session already.
-            size: Bytes that it has not had before.
+            size: Bytes that the answer adds.
 
-        Returns the number of its last entry, the new record included.
+        Returns the number of the last entry, the new record included.
 
         Raises:
-            ConflictError: it does not wait any more.
-            StorageQuotaError: the user has no room for the answer.
+            ConflictError: the turn no longer waits.
+            StorageQuotaError: the answer exceeds the user's quota.
         """
 
         def operation(connection: Connection) -> int:
@@ -336,7 +335,7 @@ class TurnStore(TurnReader):
         return await self._database.journal.run(operation, within_s=REQUEST_S)
 
     async def end_waiting(self, turn: Turn) -> bool:
-        """End a turn that waits for a person as `turn` says; False when it does not wait."""
+        """End a waiting turn with the record `turn`; return False if it does not wait."""
 
         def operation(connection: Connection) -> bool:
             waiting = connection.execute(
@@ -364,10 +363,10 @@ class TurnStore(TurnReader):
     # --- nodes
 
     async def renew_lease(self, lease: timedelta) -> bool:
-        """Say that this node lives for at least `lease` from now.
+        """Renew the lease of this node for `lease` from now.
 
         Returns:
-            Whether it was known to live until now.
+            Whether the lease was valid until now.
         """
         began = asyncio.get_running_loop().time()
 
@@ -388,10 +387,10 @@ class TurnStore(TurnReader):
         return lived
 
     async def hold(self, turn_id: str) -> None:
-        """Make sure that this node still owns a turn; costs nothing while its lease is fresh.
+        """Ensure that this node owns a turn, without a query while its lease is fresh.
 
         Raises:
-            OwnershipLostError: another node has taken it over.
+            OwnershipLostError: another node has taken over the turn.
         """
         if asyncio.get_running_loop().time() < self._safe_until:
             return
@@ -401,7 +400,7 @@ class TurnStore(TurnReader):
             raise OwnershipLostError(f"The turn {turn_id!r} runs elsewhere.")
 
     async def adopt(self, turn_id: str) -> StoredTurn | None:
-        """Take an orphan over; None when another node was quicker, or this one is not alive."""
+        """Take over a turn; return None if another node was faster or the own lease expired."""
 
         def operation(connection: Connection) -> StoredTurn | None:
             orphan = or_(turns.c.owner.is_(None), ~lives(turns.c.owner))
@@ -420,7 +419,7 @@ class TurnStore(TurnReader):
         return await self._database.journal.run(operation)
 
     async def release(self) -> None:
-        """Leave the unfinished turns of this node to whoever finds them, and be gone."""
+        """Release the unfinished turns and the lease of this node."""
 
         def operation(connection: Connection) -> None:
             connection.execute(
@@ -433,7 +432,7 @@ class TurnStore(TurnReader):
     # --- forgetting
 
     async def forget_session(self, session: SessionKey) -> Sequence[str]:
-        """Delete all turns of a session, with all that belongs to them; returns their ids."""
+        """Delete all turns of a session with their data, and return their ids."""
 
         def operation(connection: Connection) -> Sequence[str]:
             deleted = delete(turns).where(in_session(session)).returning(turns.c.turn_id)
@@ -450,10 +449,10 @@ class TurnStore(TurnReader):
         return await self._database.journal.run(operation, within_s=REQUEST_S)
 
     async def forget_old(self, now: datetime, retention: timedelta) -> bool:
-        """Delete some of what is older than the retention.
+        """Delete a batch of rows older than the retention.
 
         Returns:
-            Whether there may be more.
+            Whether more rows may be left.
         """
         too_old = (
             (turns, turns.c.finished_at, now - retention),
@@ -484,7 +483,7 @@ def _size_of(turn: Turn, given: TurnInput) -> int:
 
 
 def _one_at_a_time(connection: Connection, *names: str) -> None:
-    """Have what other nodes do under the same names wait for the end of this transaction.
+    """Lock a name against other nodes until the end of the transaction.
 
     SQLite has one writer at a time anyway.
     """
@@ -494,7 +493,7 @@ def _one_at_a_time(connection: Connection, *names: str) -> None:
 
 
 def _charge(connection: Connection, turn: Turn) -> None:
-    """Add what a turn has used to its user's day, unless that was drawn call by call."""
+    """Add the usage of a turn to its user's day, unless it was drawn call by call."""
     is_drawn = (
         select(turns.c.input["is_drawn"].as_boolean())
         .where(turns.c.turn_id == turn.turn_id)
@@ -512,7 +511,7 @@ def _charge(connection: Connection, turn: Turn) -> None:
 
 
 def _append(connection: Connection, turn: Turn, kind: EntryKind) -> int:
-    """Store an entry of a turn that no node runs; returns its number."""
+    """Store an entry of a turn that no node runs, and return its number."""
     highest = select(func.coalesce(func.max(turn_entries.c.number), 0))
     last = connection.scalar(highest.where(turn_entries.c.turn_id == turn.turn_id))
     entry = Entry.of((last or 0) + 1, kind, turn)

@@ -1,4 +1,4 @@
-"""What is asked of an engine, in a form that can be stored."""
+"""Requests to an engine, in a form that can be stored."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,26 +13,26 @@ from oda.session.user_storage import json_size
 
 
 class TurnInput(BaseModel):
-    """What a run of a turn is given; stored with the turn, so that any node can run it."""
+    """Input of a turn, stored with it so that any node can run it."""
 
     model_config = ConfigDict(frozen=True)
 
     message: Content
     stream_tokens: bool = False
-    """Whether partial texts are wanted."""
+    """Whether to stream partial text."""
     limits: TurnLimits | None = None
     state_delta: dict[str, Any] | None = None
-    """State changes that are stored with the message."""
+    """State changes to store with the message."""
     grants: int = 0
-    """How often a person has granted as much again as the limits say."""
+    """How many times a person has granted the limits again."""
     is_drawn: bool = False
-    """Whether each call is drawn from the user's day; else what was used is added at the end."""
+    """Whether each call is drawn from the user's day; else the usage is added at the end."""
     goes_beyond_day: bool = False
-    """Whether a person has agreed that it goes on though the day is used up."""
+    """Whether a person has agreed to exceed the daily limits."""
 
     @property
     def size(self) -> int:
-        """Bytes of the message and of the changes of the state, files as JSON has them."""
+        """Size of the message and the state changes in bytes, with files as bytes of JSON."""
         parts = self.message.parts or []
         files = sum(len(part.inline_data.data or b"") for part in parts if part.inline_data)
         others = [part.model_copy(update={"inline_data": None}) for part in parts]
@@ -45,7 +45,7 @@ class TurnInput(BaseModel):
 
 @dataclass(frozen=True)
 class IdempotencyKey:
-    """A client's name for a request: the same key and body stand for the same turn."""
+    """A client's key of a request: the same key and body mean the same turn."""
 
     key: str
     route: str
@@ -54,7 +54,7 @@ class IdempotencyKey:
 
 @dataclass(frozen=True)
 class Submission:
-    """A message to a session, with what its sender wants."""
+    """A message to a session, with the options of its sender."""
 
     message: Content
     agent: str | None = None
@@ -62,11 +62,11 @@ class Submission:
     limits: TurnLimits | None = None
     metadata: Mapping[str, Any] = field(default_factory=dict)
     stream_tokens: bool = False
-    """Whether partial texts are wanted."""
+    """Whether to stream partial text."""
     state_delta: Mapping[str, Any] | None = None
     key: IdempotencyKey | None = None
     turns_at_once: int | None = None
-    """Most unfinished turns of the user; None for no limit."""
+    """Maximum number of unfinished turns of the user; None for no limit."""
 
     @property
     def input(self) -> TurnInput:
