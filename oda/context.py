@@ -17,8 +17,8 @@ from oda.agent.definition import Definition, Definitions
 from oda.agent.description import models_of
 from oda.agent.manager import OdaAgentManager, Services
 from oda.agent.model.http_model import close_connections
-from oda.agent.model.keys import missing_key
 from oda.agent.model.litellm_import import close_clients, litellm_ready
+from oda.agent.model.own_models import missing_key
 from oda.agent.model.prices import prices
 from oda.agent.model.registry import Models, default_models
 from oda.agent.rehearsal import rehearse

@@ -16,9 +16,9 @@ from google.genai.types import Content
 
 from oda.agent import replay, resume
 from oda.agent.adk_roots import takes_invocation_id
-from oda.agent.agent_tree import speaks_for
 from oda.agent.failure import ModelReportedError
 from oda.agent.history import History, StoredTurn, keeps_one_summary
+from oda.agent.replay import speaks_for
 from oda.agent.running_turn import RunningTurn
 from oda.agent.threads import sync_tools_in_threads
 from oda.errors import NoContentError, TurnNotFoundError

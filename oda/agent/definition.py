@@ -17,9 +17,9 @@ from google.adk.models.base_llm import BaseLlm
 from google.adk.tools.base_tool import BaseTool
 from google.adk.tools.base_toolset import BaseToolset
 
-from oda.agent.model.client_retries import without_client_retries
 from oda.agent.model.configured import configured_model
 from oda.agent.model.litellm_import import prepare_litellm
+from oda.agent.model.own_models import without_client_retries
 from oda.config.files import configured_by
 from oda.config.records import AgentRecord, Configuration
 from oda.errors import AgentLoadError, AgentNotFoundError, ConfigurationError, OdaError

@@ -14,7 +14,7 @@ from oda.agent.limits import TurnLimits
 from oda.agent.retry import RetryPolicy
 from oda.agent.runner import bound_runner
 from oda.agent.running_turn import RunningTurn, TurnRequest
-from oda.agent.sync import iterate
+from oda.agent.threads import iterate
 from oda.agent.turn_loop import TurnLoop
 from oda.clock import Clock, SystemClock
 from oda.errors import AgentStateError, SessionBusyError

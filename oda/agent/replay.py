@@ -1,4 +1,4 @@
-"""Finished agent runs of a turn that is resumed, which must not run again.
+"""Agent trees, and the finished runs in them that a resumed turn must not repeat.
 
 ADK restarts the agents of a sequence, loop or parallel from its last stored checkpoint, or from the
 first agent where it stores none: inside a graph or after a transfer. Agents that finished after
@@ -6,14 +6,16 @@ that point are skipped.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TypeGuard
 
 from google.adk.agents.base_agent import BaseAgent
 from google.adk.agents.llm_agent import LlmAgent
+from google.adk.agents.loop_agent import LoopAgent
 from google.adk.agents.parallel_agent import ParallelAgent
+from google.adk.agents.sequential_agent import SequentialAgent
 from google.adk.events import Event
 
-from oda.agent.agent_tree import agents_below, is_composite, speaks_for
 from oda.agent.resume import ends_a_run, is_waiting
 
 RunKey = tuple[str, str | None]
@@ -133,3 +135,33 @@ def _is_result(event: Event) -> bool:
         or event.actions.route is not None
         or event.actions.transfer_to_agent is not None
     )
+
+
+Composite = SequentialAgent | LoopAgent | ParallelAgent
+
+
+def is_composite(node: object) -> TypeGuard[Composite]:
+    """Return whether a node is one of ADK's workflow agents, which only run other agents."""
+    return isinstance(node, Composite)
+
+
+def agents_below(node: object) -> Iterator[BaseAgent]:
+    """Yield all agents of a tree, including its root, through graphs and sub-agents."""
+    if isinstance(node, BaseAgent):
+        yield node
+    graph = getattr(node, "graph", None)
+    for child in (*getattr(node, "sub_agents", ()), *getattr(graph, "nodes", ())):
+        yield from agents_below(child)
+
+
+def speaks_for(root: object, author: str) -> bool:
+    """Return whether an answer of the agent `author` is an answer of `root`.
+
+    That is so if all agents from `author` up to `root` are LLM agents.
+    """
+    if not isinstance(root, LlmAgent):
+        return False
+    agent = root.find_agent(author)
+    while isinstance(agent, LlmAgent) and agent is not root:
+        agent = agent.parent_agent
+    return agent is root

@@ -30,7 +30,7 @@ from oda.agent.agent_record import concludes, put_node_input_before_its_record, 
 from oda.agent.failure import ModelReportedError
 from oda.agent.model.configured import ConfiguredModel
 from oda.agent.model.gate import ModelCall, pass_gate
-from oda.agent.model.keys import missing_key
+from oda.agent.model.own_models import missing_key
 from oda.agent.model.registry import current_models
 from oda.agent.model.unconfigured import NOT_CONFIGURED
 from oda.agent.replay import ended_in_earlier_round

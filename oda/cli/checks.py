@@ -11,7 +11,7 @@ from typing import Literal
 
 from oda.agent.description import models_of
 from oda.agent.model.configured import ConfiguredModel
-from oda.agent.model.keys import missing_key
+from oda.agent.model.own_models import missing_key
 from oda.agent.model.providers import missing_key as key_variable
 from oda.config import load_configuration, resolve_secrets
 from oda.config.records import ModelRecord

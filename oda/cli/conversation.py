@@ -14,7 +14,7 @@ from pydantic import JsonValue
 from oda.agent.document_app import DocumentApp
 from oda.agent.model.unconfigured import NOT_CONFIGURED
 from oda.agent.outcome import OpenQuestion, Outcome, TurnOutcome, outcome_of
-from oda.agent.sync import iterate
+from oda.agent.threads import iterate
 from oda.cli.exit_code import ExitCode
 from oda.cli.screen import Screen
 from oda.cli.state_diff import Change, changes

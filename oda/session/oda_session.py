@@ -28,7 +28,7 @@ from oda.agent.oda_agent import RECENT_EVENTS, CancelReceipt, OdaAgent
 from oda.agent.outcome import outcome_of
 from oda.agent.resume import close_for_good, is_stored
 from oda.agent.running_turn import TurnRequest
-from oda.agent.sync import iterate
+from oda.agent.threads import iterate
 from oda.agent.turn_plugin import SessionKey
 from oda.clock import Clock
 from oda.errors import (

@@ -10,9 +10,7 @@ from google.adk.models.llm_response import LlmResponse
 from google.genai.types import Content, GenerateContentResponseUsageMetadata, Part
 
 from oda.agent.limits import TurnLimits
-from oda.agent.model.breaker import Breaker
-from oda.agent.model.fallback import Fallback
-from oda.agent.model.guarded import Guarded
+from oda.agent.model.guarded import Breaker, Fallback, Guarded
 from oda.agent.outcome import outcome_of
 from oda.testing import FakeClock, ScriptedModel
 from oda.testing.script import Call, Echo, Error, Hang, Text, ToolCalls, Usage

@@ -2,7 +2,7 @@
 
 import pytest
 
-from oda.agent.model.breaker import Breaker
+from oda.agent.model.guarded import Breaker
 from oda.errors import CircuitOpenError
 
 PAUSE_S = 30.0

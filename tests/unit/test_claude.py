@@ -24,7 +24,7 @@ from google.genai.types import (
 )
 from pydantic import BaseModel
 
-from oda.agent.model.claude_answer import ClaudeAnswer
+from oda.agent.model.claude import ClaudeAnswer
 from oda.agent.model.claude_request import claude_request
 
 

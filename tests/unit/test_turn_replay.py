@@ -14,8 +14,13 @@ from google.adk.events.event import NodeInfo
 from google.adk.workflow import START, Workflow
 from google.genai.types import Content, FunctionCall, Part
 
-from oda.agent.agent_tree import agents_below, speaks_for
-from oda.agent.replay import ended_in_earlier_round, finished_runs, interrupted_nodes
+from oda.agent.replay import (
+    agents_below,
+    ended_in_earlier_round,
+    finished_runs,
+    interrupted_nodes,
+    speaks_for,
+)
 
 warnings.filterwarnings("ignore", category=DeprecationWarning)
 

@@ -5,9 +5,8 @@ from functools import cache
 
 from google.adk.models.base_llm import BaseLlm
 
-from oda.agent.model.breaker import Breaker
 from oda.agent.model.gate import pass_gate
-from oda.agent.model.guarded import Guarded
+from oda.agent.model.guarded import Breaker, Guarded
 from oda.agent.model.providers import build_model, missing_key, shares_access, way_to
 from oda.agent.model.transcription import transcribe
 from oda.agent.model.unconfigured import Unconfigured
@@ -126,7 +125,7 @@ class Models:
         chain = [self._guarded(record), *map(self.resolve, record.fallbacks)]
         if len(chain) == 1:
             return chain[0]
-        from oda.agent.model.fallback import Fallback
+        from oda.agent.model.guarded import Fallback
 
         return Fallback(models=chain)
 
