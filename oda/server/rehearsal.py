@@ -26,8 +26,8 @@ log = get_logger(__name__)
 
 _HEAD_START_S = 1.0
 """Seconds that the first users have before a rehearsal competes with them, unless it is wanted."""
-_PRIORITY = 5
-"""Added to the niceness of the process, which has time; users have not."""
+_NICENESS = 5
+"""Of a process whose outcome nobody waits for."""
 
 
 class Rehearsed(BaseModel):
@@ -98,8 +98,10 @@ class Rehearsal:
         Raises:
             UnavailableError: it has failed.
         """
+        niceness = 0 if self._wanted.is_set() else _NICENESS
+        agents = str(self._oda.settings.agents_dir)
         process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-P", "-m", __name__, str(self._oda.settings.agents_dir)),
+            *(sys.executable, "-P", "-m", __name__, agents, str(niceness)),
             start_new_session=True,  # a Ctrl-C at the server is not for it
             stdin=asyncio.subprocess.PIPE,  # it ends when the server is gone, however that ended
             stdout=asyncio.subprocess.PIPE,
@@ -147,7 +149,7 @@ async def _rehearse(settings: Settings) -> Rehearsed:
 
 def main() -> None:
     """Rehearse the agents of the folder that is named, and print the outcome as JSON."""
-    os.nice(_PRIORITY)
+    os.nice(int(sys.argv[2]))
     threading.Thread(target=_end_with_server, daemon=True).start()
     out = os.dup(1)
     os.dup2(2, 1)  # what agents print is not the outcome

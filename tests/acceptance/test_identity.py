@@ -279,7 +279,8 @@ async def test_browsers_send_the_credential_as_a_subprotocol(closed: Closed) -> 
 
 async def test_a_revoked_key_ends_while_the_server_runs(closed: Closed) -> None:
     key = await make_key(closed.data, "carl")
-    async with httpx.AsyncClient(base_url=closed.server.url, headers=bearer(key)) as carl:
+    url, headers = closed.server.url, bearer(key)
+    async with httpx.AsyncClient(base_url=url, timeout=30, headers=headers) as carl:
         await carl.post(SESSIONS, json={"session_id": "s"})
         answer = await carl.post(f"{SESSIONS}/s/turns", json={"message": "hi"})
         stream = f"/v1/turns/{answer.json()['turn']['turn_id']}/events"

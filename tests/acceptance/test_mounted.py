@@ -131,7 +131,7 @@ async def test_a_turn_is_streamed_over_a_socket_below_the_mount(mounted: httpx.A
 async def test_one_that_was_not_opened_says_so(tmp_path: Path) -> None:
     host = FastAPI()
     host.mount("/oda", create_app(settings(tmp_path)))
-    async with served(host) as url, httpx.AsyncClient(base_url=url) as client:
+    async with served(host) as url, httpx.AsyncClient(base_url=url, timeout=30) as client:
         for path in ("/oda/v1/apps", "/oda/livez", "/oda/list-apps"):
             answer = await client.get(path)
             assert (answer.status_code, answer.json()["code"]) == (503, "not_opened")

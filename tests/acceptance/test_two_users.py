@@ -165,8 +165,8 @@ async def test_what_is_anothers_is_not_there(two: Two, operation: str) -> None:
         assert theirs.status_code == 404, theirs.text
         assert told(theirs, "mine", tid) == told(absent, MISSING)
         assert len(theirs.headers["X-Trace-Id"]) == 32
-        as_anna = {"X-Oda-User": "anna"}
-        bert = httpx.AsyncClient(base_url=two.url, headers={**two.bert.headers, **as_anna})
+        headers = {**two.bert.headers, "X-Oda-User": "anna"}
+        bert = httpx.AsyncClient(base_url=two.url, timeout=30, headers=headers)
         async with bert:
             refused = await ask(bert, operation, method, path, sid="mine", tid=tid)
         assert (refused.status_code, refused.json()["code"]) == (403, "forbidden")

@@ -51,7 +51,7 @@ async def test_one_line_tells_the_real_url_when_the_server_answers(tmp_path: Pat
     async with serving(Home(tmp_path)) as process:
         line = await ready(process)
         url = url_in(line)
-        async with httpx.AsyncClient(base_url=url) as client:
+        async with httpx.AsyncClient(base_url=url, timeout=30) as client:
             assert (await client.get("/readyz")).status_code == 200
             assert (await client.get("/dev-ui/")).status_code == 200
         process.send_signal(signal.SIGTERM)
@@ -64,7 +64,7 @@ async def test_on_a_public_address_there_is_no_dev_ui(tmp_path: Path) -> None:
     async with serving(Home(tmp_path), "--host", "0.0.0.0", "--insecure") as process:
         line = await ready(process)
         port = line.rpartition(":")[2]
-        async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}") as client:
+        async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", timeout=30) as client:
             assert (await client.get("/v1/apps")).status_code == 200
             assert (await client.get("/dev-ui/")).status_code == 404
     assert line == f"oda is ready on http://0.0.0.0:{port}"
@@ -80,6 +80,6 @@ async def test_reload_takes_up_a_changed_agent_and_survives_a_broken_file(tmp_pa
         assert "config/mcp.yaml" in await refusal(process)
         home.write("config/mcp.yaml", "servers: {}")
         assert url_in(await ready(process)) == url
-        async with httpx.AsyncClient(base_url=url) as client:
+        async with httpx.AsyncClient(base_url=url, timeout=30) as client:
             (app,) = (await client.get("/v1/apps")).json()["apps"]
     assert app["description"] == "Sings."
