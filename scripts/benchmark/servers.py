@@ -147,7 +147,7 @@ class LangGraphServer(HttpTarget):
     def command(self) -> list[str]:
         app = Path(__file__).with_name("langgraph_app.py")
         return [
-            *(str(self.python), "-m", "uvicorn", app.stem, "--app-dir", str(app.parent)),
+            *(str(self.python), "-m", "uvicorn", f"{app.stem}:app", "--app-dir", str(app.parent)),
             *("--port", str(self._port), "--log-level", "warning"),
         ]
 
