@@ -2,13 +2,12 @@
 
 import asyncio
 import os
-import uuid
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, AsyncExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
@@ -46,11 +45,15 @@ from oda.telemetry import current_trace_id, get_logger
 from oda.tools.ledger import SqlToolLedger
 from oda.tools.mcp import McpConnections, default_connections
 from oda.tools.policed import default_refusal_sink
+from oda.turn.engine import EngineParts, TurnEngine
 from oda.turn.in_process import InProcessEngine
 from oda.workspace.sandbox.choice import Sandboxes, default_sandboxes
 from oda.workspace.sweeping import kept_swept
 from oda.workspace.tools import needs_sandbox
 from oda.workspace.workspaces import Workspaces, default_workspaces
+
+if TYPE_CHECKING:
+    from oda.turn.distributed import DistributedEngine
 
 log = get_logger(__name__)
 
@@ -75,7 +78,7 @@ class OdaContext:
     agents: OdaAgentManager
     sessions: OdaSessionManager
     days: DayBudgets
-    turns: InProcessEngine
+    turns: TurnEngine
     workspaces: Workspaces
     sandboxes: Sandboxes
 
@@ -127,7 +130,6 @@ class OdaContext:
         if self._stack is not None:
             raise AgentStateError("The context is open already.")
         settings = self.settings
-        node_id = f"node_{uuid.uuid4().hex}"
         async with AsyncExitStack() as stack:
             self.configuration = ConfigurationFiles(settings.config_dir)
             current = self._current_configuration
@@ -178,21 +180,21 @@ class OdaContext:
                 current,
                 self._clock,
                 self.mcp.release,
-                SqlToolLedger(self.database, self._clock, node_id),
+                SqlToolLedger(self.database, self._clock),
             )
             self.sessions = OdaSessionManager(self.agents, settings.session, storage, self._clock)
             stack.push_async_callback(self.sessions.close)
             self.days = DayBudgets(self.database, settings, self._clock)
-            self.turns = InProcessEngine(
+            parts = EngineParts(
                 self.database,
                 self.days,
                 self.sessions,
                 storage,
                 settings,
                 self._clock,
-                node_id=node_id,
                 trace_id=current_trace_id,
             )
+            self.turns = engine_of(self.database)(parts)
             stack.push_async_callback(self.turns.close)
             self._stack = stack.pop_all()
         return self
@@ -312,6 +314,15 @@ class OdaContext:
         owner, self._portal_owner, self._portal = self._portal_owner, None, None
         if owner is not None:
             owner.__exit__(None, None, None)
+
+
+def engine_of(database: Database) -> "type[InProcessEngine | DistributedEngine]":
+    """Return the engine for a database: PostgreSQL is shared by processes, SQLite is not."""
+    if database.engine.dialect.name != "postgresql":
+        return InProcessEngine
+    from oda.turn.distributed import DistributedEngine
+
+    return DistributedEngine
 
 
 def context_without_database(settings: Settings) -> OdaContext:

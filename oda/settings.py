@@ -67,12 +67,16 @@ class Section(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
 
+UNPREPARED = "prepare_threshold=none"
+"""Parameter of a PostgreSQL URL: no statements are prepared on the server."""
+
+
 class SessionSettings(Section):
     """`ODA_SESSION__…`"""
 
     recent_events: Annotated[int, Field(ge=10)] | None = 100
     """Stored events that a turn loads; the running turn is never cut. `none` for all."""
-    idle_timeout_s: Seconds = 1800.0
+    idle_timeout_s: Seconds = 300.0
     """Live objects of a session unused for this long are dropped; nothing stored is."""
     max_live: Annotated[int, Field(ge=1)] = 1000
     """Maximum number of sessions with live objects; the least recently used is dropped first."""
@@ -104,12 +108,14 @@ class TurnSettings(Section):
     """How long a turn waits for a person before it fails."""
     grace_s: Annotated[float, Field(ge=0)] = 10.0
     """Time for running turns to finish when the server stops; the next start resumes the rest."""
-    lease_s: Seconds = 6.0
-    """Time without a sign of life after which a node counts as dead and others take over
-    its turns.
+    concurrency: Annotated[int, Field(ge=1)] = 100
+    """Most turns at a time in one process, on PostgreSQL; the others wait in the queue."""
+    silent_s: Seconds = 6.0
+    """Time without a heartbeat after which a worker counts as dead and others take over its turns,
+    on PostgreSQL.
     """
     max_recoveries: Annotated[int, Field(ge=1)] = 5
-    """How many nodes a turn may outlive; one that keeps killing them fails."""
+    """How many processes a turn may outlive; one that keeps killing them fails."""
 
 
 class ToolsSettings(Section):
@@ -360,7 +366,13 @@ class Settings(BaseSettings):
     agents_dir: Path = Path("agents")
     """ADK agents folder."""
     database_url: str | None = None
-    """SQLAlchemy URL; by default SQLite in the data directory."""
+    """SQLAlchemy URL; by default SQLite in the data directory, for one process. Any number of
+    processes share a PostgreSQL database, and its turns.
+    """
+    listen_url: str | None = None
+    """URL of PostgreSQL itself, if `database_url` is that of a pooler such as PgBouncer, which
+    passes no notifications on.
+    """
     session_service: str | None = None
     """`memory://`, `redis://…` or another ADK service URL; by default the database."""
 
@@ -391,6 +403,11 @@ class Settings(BaseSettings):
     `mcp_pins.json` in the data directory. Several nodes must share the file or be given copies.
     """
     jwt: JwtSettings = JwtSettings()
+
+    accept_only: bool = False
+    """Accept turns and show them, but leave it to other processes to run them; needs PostgreSQL."""
+    apps: Names = ()
+    """Apps whose turns this process runs, on PostgreSQL; by default all."""
 
     host: str = "127.0.0.1"
     """Address to listen on."""
@@ -463,8 +480,14 @@ class Settings(BaseSettings):
 
     @property
     def resolved_database_url(self) -> str:
-        """The database of this process, with the default filled in."""
-        return self.database_url or f"sqlite:///{self.data_dir.resolve() / 'oda.db'}"
+        """The database of this process, with the default filled in.
+
+        A pooler gives each transaction another connection, which knows no prepared statements.
+        """
+        url = self.database_url or f"sqlite:///{self.data_dir.resolve() / 'oda.db'}"
+        if self.listen_url is None:
+            return url
+        return f"{url}{'&' if '?' in url else '?'}{UNPREPARED}"
 
     @classmethod
     def settings_customise_sources(

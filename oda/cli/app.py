@@ -93,13 +93,44 @@ def serve(
             show_default=False,
         ),
     ] = None,
+    accept_only: Annotated[
+        bool | None,
+        typer.Option("--accept-only", help="Leave it to workers to run turns.", show_default=False),
+    ] = None,
 ) -> ExitCode:
     """Serve the agents over HTTP. Prints one line with the URL when it is ready."""
     from oda.cli.serve import serve
 
     return serve(
-        reload=reload, agents_dir=agents, host=host, port=port, dev_ui=dev_ui, insecure=insecure
+        reload=reload,
+        agents_dir=agents,
+        host=host,
+        port=port,
+        dev_ui=dev_ui,
+        insecure=insecure,
+        accept_only=accept_only,
     )
+
+
+@app.command()
+def worker(
+    agents: Agents = None,
+    concurrency: Annotated[
+        int | None,
+        typer.Option(help="Most turns at a time, else ODA_TURN__CONCURRENCY, else 100.", min=1),
+    ] = None,
+    apps: Annotated[
+        str | None,
+        typer.Option(metavar="A,B", help="Apps whose turns to run, else ODA_APPS, else all."),
+    ] = None,
+    health_port: Annotated[
+        int, typer.Option(help="Port of /livez, /readyz and /metrics; 0 takes a free one.")
+    ] = 8001,
+) -> ExitCode:
+    """Run the turns that `oda serve` accepts, beside other workers; needs PostgreSQL."""
+    from oda.cli.serve import work
+
+    return work(agents_dir=agents, port=health_port, apps=apps, concurrency=concurrency)
 
 
 @app.command()

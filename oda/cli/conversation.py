@@ -227,6 +227,7 @@ def open_conversation(
         InvalidRequestError: the user or the session id is not allowed.
     """
     with OdaContext(settings) as oda:
+        oda.call(oda.turns.start)  # or refuse at once
         oda.call(oda.warm_up, [agent])
         session = oda.session_sync(agent, user or DEFAULT_USER, session_id)
         yield Conversation(oda, session, oda.call(asyncio.get_running_loop), screen)

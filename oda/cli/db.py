@@ -12,7 +12,7 @@ from sqlalchemy import Connection, Engine, func, inspect, select, table
 from oda.cli.exit_code import ExitCode
 from oda.cli.terminal import load_settings
 from oda.database.database import open_database
-from oda.database.engine import shown
+from oda.database.engine import is_postgres, shown
 from oda.database.migrate import current_revision, upgrade
 from oda.database.postgres import unhurried
 from oda.database.schema import REVISION, metadata, turns
@@ -65,6 +65,10 @@ async def _upgrade() -> tuple[str | None, str | None]:
         with database.reaching():
             before = await current_revision(database.engine)
             await upgrade(database.engine)
+            if is_postgres(database.url):
+                from oda.turn.queue_schema import install
+
+                await asyncio.to_thread(install, database.engine)
             return before, await current_revision(database.engine)
 
 

@@ -1,5 +1,6 @@
 """uvicorn as `oda` uses it: errors are raised, signals end it well, changes start it again."""
 
+import asyncio
 import os
 import resource
 import signal
@@ -86,15 +87,36 @@ class _Server(uvicorn.Server):
     def __init__(self, config: uvicorn.Config, on_ready: Callable[[], None]) -> None:
         super().__init__(config)
         self._on_ready = on_ready
+        self._drains = False
+        self._draining: asyncio.Task[None] | None = None
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         self._on_ready()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """As uvicorn's, but a signal that has been obeyed does not kill the process afterwards."""
-        self.force_exit = self.should_exit and sig == signal.SIGINT
-        self.should_exit = True
+        """Drain at the first SIGTERM, else stop.
+
+        As uvicorn's, but a signal that has been obeyed does not kill the process afterwards.
+        """
+        if sig == signal.SIGTERM and not self._drains and self.started:
+            self._drains = True
+        else:
+            self.force_exit = self.should_exit and sig == signal.SIGINT
+            self.should_exit = True
+
+    async def on_tick(self, counter: int) -> bool:
+        if self._drains and self._draining is None:
+            self._draining = asyncio.create_task(self._drain())
+        return await super().on_tick(counter)
+
+    async def _drain(self) -> None:
+        """Answer on while turns come to their end or are left to others, and stop then."""
+        app: Any = self.config.app
+        try:
+            await app.state.oda.turns.close()
+        finally:
+            self.should_exit = True
 
 
 class _Lifespan:

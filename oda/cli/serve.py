@@ -31,6 +31,8 @@ def serve(*, reload: bool, **options: Any) -> ExitCode:
     gc.disable()
     _give_memory_back()
     settings = _load(options)
+    if settings.accept_only:
+        _refuse_without_postgres("oda serve --accept-only", settings)
     with closing(_bind(settings)) as listener:
         if reload:
             _pass_on(options)
@@ -38,6 +40,51 @@ def serve(*, reload: bool, **options: Any) -> ExitCode:
         else:
             _serve_on(settings, listener)
     return ExitCode.OK
+
+
+def work(*, concurrency: int | None, **options: Any) -> ExitCode:
+    """Run turns until a signal ends it.
+
+    Args:
+        concurrency: Maximum number of turns at a time; None for what the settings say.
+        options: Fields of `Settings`; None for what the settings say.
+
+    Raises:
+        ConfigurationError: a setting or file is wrong, or the database is not PostgreSQL.
+        UnavailableError: the port is in use, or the database cannot be reached.
+    """
+    gc.disable()
+    _give_memory_back()
+    if concurrency is not None:
+        options["turn"] = {"concurrency": concurrency}
+    settings = Settings.load(**options)
+    set_up_logging(settings.log_level, settings.log_format)
+    _refuse_without_postgres("oda worker", settings)
+    with closing(_bind(settings)) as listener:
+        from oda.server.worker import create_worker
+
+        ready = f"oda worker is ready on {_url_of(settings, listener)}"
+        run_server(
+            create_worker(settings), listener, settings.limits, on_ready=lambda: _announce(ready)
+        )
+    return ExitCode.OK
+
+
+def _refuse_without_postgres(what: str, settings: Settings) -> None:
+    from oda.database.engine import is_postgres
+
+    if not is_postgres(settings.resolved_database_url):
+        raise ConfigurationError(
+            f"`{what}` shares turns with other processes, which SQLite does not allow",
+            remedy="set ODA_DATABASE_URL to postgresql://USER@HOST/NAME, or use `oda serve`, "
+            "which runs turns itself",
+        )
+
+
+def _url_of(settings: Settings, listener: socket.socket) -> str:
+    port: int = listener.getsockname()[1]
+    host = f"[{settings.host}]" if ":" in settings.host else settings.host
+    return f"http://{host}:{port}"
 
 
 def _serve_again(sockets: list[socket.socket]) -> None:
@@ -59,9 +106,7 @@ def _serve_on(settings: Settings, listener: socket.socket) -> None:
     app = create_app(
         settings, dev_ui=settings.dev_ui, host=settings.host, rehearsed=settings.rehearse
     )
-    port: int = listener.getsockname()[1]
-    host = f"[{settings.host}]" if ":" in settings.host else settings.host
-    url = f"http://{host}:{port}"
+    url = _url_of(settings, listener)
     has_dev_ui = settings.dev_ui and is_loopback(settings.host)
     ready = f"oda is ready on {url}" + (f" (dev UI: {url}/dev-ui/)" if has_dev_ui else "")
     try:

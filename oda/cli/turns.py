@@ -61,7 +61,7 @@ def list_turns(
         async with open_database(load_settings(agents_dir=None).resolved_database_url) as database:
             with database.reaching():
                 await upgrade(database.engine)
-                return await TurnStore(database, "").find(
+                return await TurnStore(database).find(
                     app=app, user_id=user, session_id=session_id, status=status, limit=limit
                 )
 
@@ -87,7 +87,7 @@ def show_turn(turn_id: str, *, as_json: bool) -> ExitCode:
         async with open_database(load_settings(agents_dir=None).resolved_database_url) as database:
             with database.reaching():
                 await upgrade(database.engine)
-                store = TurnStore(database, "")
+                store = TurnStore(database)
                 stored = await store.stored(turn_id)
                 return _Details(
                     stored,

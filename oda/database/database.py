@@ -83,10 +83,12 @@ class Database:
     """Blocking: use it in worker threads only, never on the event loop."""
     journal: Journal
     readiness: Readiness
+    _reading: Engine
+    """On PostgreSQL without transactions, whose begin and end would be two more round trips."""
     _readers: Executor
 
     async def read(self, query: Callable[[Connection], T]) -> T:
-        """Run `query` in a reader thread and return its result. Its writes are rolled back."""
+        """Run `query` in a reader thread and return its result; it must not write."""
         return await asyncio.get_running_loop().run_in_executor(self._readers, self._read, query)
 
     async def rows(self, query: Select[Any]) -> Sequence[Row[Any]]:
@@ -98,7 +100,7 @@ class Database:
         return await self.read(lambda connection: connection.scalar(query))
 
     def _read(self, query: Callable[[Connection], T]) -> T:
-        with self.engine.connect() as connection:
+        with self._reading.connect() as connection:
             return query(connection)
 
     async def check(self) -> None:
@@ -150,10 +152,12 @@ async def open_database(url: str) -> AsyncIterator[Database]:
     """
     with _file_backed(url) as file_url:
         engine = database_engine(file_url)
+        is_sqlite = engine.dialect.name == "sqlite"
+        reading = engine if is_sqlite else engine.execution_options(isolation_level="AUTOCOMMIT")
         readers = ThreadPoolExecutor(_READERS[engine.dialect.name], "oda reader")
         try:
             async with Journal(engine) as journal:
-                yield Database(url, engine, journal, Readiness(journal), readers)
+                yield Database(url, engine, journal, Readiness(journal), reading, readers)
         finally:
             await asyncio.to_thread(readers.shutdown)
             await asyncio.to_thread(engine.dispose)

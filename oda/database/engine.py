@@ -43,6 +43,14 @@ def is_sql(url: str) -> bool:
         return False
 
 
+def is_postgres(url: str) -> bool:
+    """Return whether a URL names a PostgreSQL database."""
+    try:
+        return make_url(url).get_backend_name() in ("postgresql", "postgres")
+    except ArgumentError:
+        return False
+
+
 def is_in_memory(url: str) -> bool:
     """Return whether a URL names an SQLite database without a file."""
     try:

@@ -28,7 +28,8 @@ class Schema:
     migrations: Path
     """An alembic folder; its `env.py` calls `run_revisions`."""
     revision: str
-    """The newest revision."""
+    """The newest revision. Its first two digits are its line: within a line revisions only add, so
+    that older versions work on a newer revision."""
     version_table: str
     """Table that stores the database's current revision; each component has its own."""
 
@@ -50,7 +51,7 @@ async def upgrade(engine: Engine, schema: Schema = ODA_SCHEMA) -> None:
     """Apply the missing revisions, if any.
 
     Raises:
-        ConfigurationError: the database belongs to a newer version.
+        ConfigurationError: the database belongs to a newer line of versions.
     """
     await asyncio.to_thread(_upgrade, engine, schema)
 
@@ -68,6 +69,8 @@ def _upgrade(engine: Engine, schema: Schema) -> None:
     if found == schema.revision:
         return
     if found is not None and found > schema.revision:
+        if _line(found) == _line(schema.revision):
+            return
         raise ConfigurationError(
             f"{schema.version_table}: the database is at revision {found}, this version knows "
             f"{schema.revision}",
@@ -79,6 +82,10 @@ def _upgrade(engine: Engine, schema: Schema) -> None:
         _lock(connection)
         command.upgrade(alembic_config(connection, schema), "head")
         connection.commit()
+
+
+def _line(revision: str) -> str:
+    return revision[:2]
 
 
 def alembic_config(connection: Connection, schema: Schema) -> "Config":

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
-from psycopg import Connection, OperationalError
+from psycopg import AsyncConnection, Connection, OperationalError
 from psycopg.abc import PQGen
 from psycopg.errors import ConnectionTimeout, _WaitTimeout
 from sqlalchemy import Connection as SqlConnection
@@ -20,7 +20,7 @@ _LEFT_ALONE_S = 1.0
 """Pause before reconnecting to a server whose connection attempt timed out."""
 _LOOK_EVERY_S = 0.1
 
-_TRANSPORT = {
+TRANSPORT: dict[str, Any] = {
     "connect_timeout": _CONNECT_WITHIN_S,
     "keepalives_idle": 30,
     "keepalives_interval": 5,
@@ -54,7 +54,29 @@ class ImpatientConnection(Connection[Any]):
             return super().wait(gen, interval, limit)
         except _WaitTimeout:
             self.pgconn.finish()
-            raise SilentServerError(f"the server has not answered for {limit:g} s") from None
+            raise _silent(limit) from None
+
+
+class ImpatientAsyncConnection(AsyncConnection[Any]):
+    """Like `ImpatientConnection`, for code on the event loop."""
+
+    async def wait(
+        self,
+        gen: PQGen[T],
+        interval: float = _LOOK_EVERY_S,
+        timeout: float | None = None,  # noqa: ASYNC109 - psycopg's signature
+    ) -> T:
+        if timeout is not None:
+            return await super().wait(gen, interval, timeout)
+        try:
+            return await super().wait(gen, interval, ANSWER_WITHIN_S)
+        except _WaitTimeout:
+            self.pgconn.finish()
+            raise _silent(ANSWER_WITHIN_S) from None
+
+
+def _silent(limit_s: float) -> SilentServerError:
+    return SilentServerError(f"the server has not answered for {limit_s:g} s")
 
 
 class Door:
@@ -69,13 +91,20 @@ class Door:
         if began < self._closed_until:
             raise OperationalError("the server did not answer a moment ago")
         try:
-            opened = ImpatientConnection.connect(*arguments, **{**_TRANSPORT, **options})
+            opened = ImpatientConnection.connect(*arguments, **{**TRANSPORT, **_typed(options)})
         except ConnectionTimeout:
             if self._opened_at < began:
                 self._closed_until = now() + _LEFT_ALONE_S
             raise
         self._opened_at, self._closed_until = now(), float("-inf")
         return opened
+
+
+def _typed(options: dict[str, Any]) -> dict[str, Any]:
+    """Return the parameters of a URL, among them one of psycopg's that is no text."""
+    if (threshold := options.get("prepare_threshold")) is None:
+        return options
+    return {**options, "prepare_threshold": None if threshold == "none" else int(threshold)}
 
 
 def connect_impatiently(engine: Engine) -> None:

@@ -25,8 +25,8 @@ from sqlalchemy import (
     text,
 )
 
-REVISION = "0004"
-"""The newest revision of the schema."""
+REVISION = "0100"
+"""The newest revision of the schema; see `Schema.revision`."""
 
 _Name = String(128)
 """Has the length of ADK's corresponding columns."""
@@ -86,13 +86,22 @@ turns = Table(
     Column("finished_at", UtcDateTime),
     Column("waiting_since", UtcDateTime, comment="For a person; null while it does not"),
     Column("input", JSON, nullable=False, comment="What the next run of the turn is given"),
-    Column("owner", _Id, comment="The node that runs it; null when none does"),
-    Column("begun", Boolean, nullable=False, comment="Whether `input` may be in the session"),
-    Column("recoveries", Integer, nullable=False, comment="How often a node died with it"),
+    Column("message_may_be_stored", Boolean, nullable=False, comment="In the session, by a run"),
+    Column(
+        "run",
+        Integer,
+        nullable=False,
+        server_default="0",
+        comment="Number of its latest run, which alone may write",
+    ),
+    Column("runner", _Id, comment="The process that runs it; null when none does"),
+    Column("job_id", BigInteger, comment="Of the job that runs it; null without a queue of jobs"),
+    Column("recoveries", Integer, nullable=False, comment="How often a process died with it"),
     Column("cancel_requested", Boolean, nullable=False),
     Index("oda_turns_of_session", "app", "user_id", "session_id", "position", unique=True),
     Index("oda_turns_finished", "finished_at", **_where("finished_at IS NOT NULL")),
-    Index("oda_turns_unfinished", "status", "owner", **_where("finished_at IS NULL")),
+    Index("oda_turns_unfinished", "status", **_where("finished_at IS NULL")),
+    Index("oda_turns_unfinished_of_user", "user_id", **_where("finished_at IS NULL")),
     Index(
         "oda_turns_unfinished_of_session",
         "app",
@@ -114,7 +123,7 @@ turn_entries = Table(
     Column("number", Integer, primary_key=True, autoincrement=False),
     Column("kind", String(8), nullable=False),
     Column("event_id", _Name, comment="Of the session's event that it shows"),
-    Column("data", Text, comment="JSON, as clients get it; null where the session has it"),
+    Column("data", Text, comment="JSON; null where the session has it"),
     sqlite_with_rowid=False,
 )
 
@@ -179,13 +188,6 @@ kept_items = Table(
     Column("session_id", _Name, primary_key=True, comment="Empty: the user's own artifacts"),
     Column("item", _Id, primary_key=True, comment="Empty: messages and state; else an artifact"),
     Column("bytes", BigInteger, nullable=False),
-)
-
-nodes = Table(
-    "oda_nodes",
-    metadata,
-    Column("node_id", _Id, primary_key=True),
-    Column("expires_at", UtcDateTime, nullable=False, comment="Dead after it, unless renewed"),
 )
 
 probes = Table(

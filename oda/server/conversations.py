@@ -19,8 +19,8 @@ from oda.server.access import Context, User, turns_at_once
 from oda.server.sse import followed_log
 from oda.server.turn_frames import Frame, View, turn_frames
 from oda.session.oda_session import OdaSession
+from oda.turn.admission import Accepted
 from oda.turn.record import Turn
-from oda.turn.store import Accepted
 from oda.turn.submission import IdempotencyKey, Submission
 
 _APP = "oda_app"

@@ -5,6 +5,7 @@ from typing import Literal
 from fastapi import APIRouter
 from pydantic import BaseModel
 
+from oda.errors import UnavailableError
 from oda.server.access import Context
 from oda.server.openapi import problems
 from oda.workspace.sandbox.sandbox import Report
@@ -31,7 +32,9 @@ class Details(Health):
 
 @router.get("/readyz", responses=problems(503))
 async def check_readiness(oda: Context) -> Health:
-    """The database takes writes, and sessions can be read."""
+    """The database takes writes, sessions can be read, and the process is not about to stop."""
+    if oda.turns.closing:
+        raise UnavailableError("The server is stopping.")
     await oda.check_stores()
     return Health()
 

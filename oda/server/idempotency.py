@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from fastapi import Header
 from pydantic import Field
 
-from oda.turn.store import Accepted
+from oda.turn.admission import Accepted
 from oda.turn.submission import IdempotencyKey
 
 _MAX_LENGTH = 255

@@ -1,8 +1,10 @@
 """Metrics for Prometheus at `/metrics`: requests by route, turns by outcome."""
 
 import time
+from collections.abc import Mapping
+from contextlib import suppress
 from functools import cache, partial
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from fastapi import APIRouter, Request, Response
 from prometheus_client import (
@@ -18,8 +20,16 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from oda.server.request_path import route_template
 from oda.turn.record import FINAL, Turn
 
+if TYPE_CHECKING:
+    from oda.turn.queue import QueueLength
+
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 _REQUEST_S = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300)
+_QUEUE = {
+    "waiting": "Turns that wait, on all processes",
+    "running": "Turns that run, on all processes",
+    "oldest_seconds": "Time since the turn that has waited longest was accepted",
+}
 _TURN_S = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600)
 
 router = APIRouter()
@@ -29,6 +39,8 @@ router = APIRouter()
 async def metrics(request: Request) -> Response:
     """All numbers in Prometheus' text format."""
     collected: Metrics = request.app.state.metrics
+    with suppress(Exception):  # the other numbers are wanted most when the database is away
+        collected.queue(await request.app.state.oda.turns.queue_length())
     return Response(collected.text(), media_type=CONTENT_TYPE_LATEST)
 
 
@@ -39,6 +51,20 @@ class Metrics:
         self._registry = CollectorRegistry()
         self.requests = RequestMetrics(self._registry)
         self.turns = TurnMetrics(self._registry)
+
+        self._queue: Mapping[str, Gauge] | None = None
+
+    def queue(self, length: "QueueLength | None") -> None:
+        """Set the numbers of the queue, where there is one."""
+        if length is None:
+            return
+        if self._queue is None:
+            self._queue = {
+                name: Gauge(f"oda_queue_{name}", text, registry=self._registry)
+                for name, text in _QUEUE.items()
+            }
+        for name, gauge in self._queue.items():
+            gauge.set(getattr(length, name))
 
     def text(self) -> bytes:
         return generate_latest(self._registry)
@@ -88,7 +114,7 @@ class TurnMetrics:
         )
         self._retries = Counter("oda_turn_retries", "Attempts after the first", registry=registry)
         self._recovered = Counter(
-            "oda_turns_recovered", "Turns gone on with after a node died", registry=registry
+            "oda_turns_recovered", "Turns taken over from dead processes", registry=registry
         )
         self._model_calls = Counter("oda_model_calls", "Calls of models", registry=registry)
         self._tokens = Counter(

@@ -103,12 +103,13 @@ class RateWindow:
     async def _left(self, key: str) -> float:
         """Seconds to wait, of a key that has too many hits.
 
-        In the millisecond in which a window begins, the library takes its end for now.
+        In the millisecond in which a window begins, the library takes its end for now, and counts
+        the window before as a whole: who waits comes a millisecond later.
         """
         stats = await self._store.limiter.get_window_stats(self._item, self._name, key)
         left = stats.reset_time - time.time()
         if left > _SHORTEST_WAIT_S:
-            return left
+            return left + _SHORTEST_WAIT_S
         await asyncio.sleep(_SHORTEST_WAIT_S)
         return await self._test(key)
 

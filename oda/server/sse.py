@@ -8,7 +8,7 @@ from starlette.responses import Response, StreamingResponse
 
 from oda.context import OdaContext
 from oda.server.turn_frames import Frame, View, turn_frames
-from oda.turn.in_process import InProcessEngine
+from oda.turn.engine import TurnEngine
 
 LAST_NUMBER = 2**53 - 1
 """Largest number of an entry: more than JSON can tell apart, no log has."""
@@ -57,7 +57,7 @@ def event_stream(
 
 
 async def followed_log(
-    turns: InProcessEngine, turn_id: str, *, after: int, view: View, partials: bool
+    turns: TurnEngine, turn_id: str, *, after: int, view: View, partials: bool
 ) -> Response:
     """Stream a turn's log to a client that reconnects after the last entry it has seen.
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from oda.server.message_view import MessageView
-from oda.turn.in_process import InProcessEngine
+from oda.turn.engine import TurnEngine
 from oda.turn.log import Entry, Preview
 
 View = Literal["events", "messages"]
@@ -25,7 +25,7 @@ class Frame:
 
 
 async def turn_frames(
-    turns: InProcessEngine,
+    turns: TurnEngine,
     turn_id: str,
     after: int,
     view: View = "events",

@@ -1,7 +1,8 @@
 """LRU cache of the recent events of sessions, which saves reading and parsing them again."""
 
+import time
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from google.adk.events import Event
@@ -11,7 +12,9 @@ from oda.agent.turn_plugin import SessionKey
 _MOST_EVENTS = 256
 """Limit per session; a turn usually reads fewer."""
 _MOST_BYTES = 2 * 2**20
-"""Limit for all sessions, measured as JSON; in memory, events take about ten times as much."""
+"""Limit for all sessions, measured as JSON; in memory, events take ten to thirty times as much."""
+_IDLE_S = 300.0
+"""Time after which the events of a session that nobody has read or added to are dropped."""
 
 
 @dataclass
@@ -21,6 +24,7 @@ class _Kept:
     sizes: list[int]
     whole: bool
     """Whether these are all events of the session."""
+    used_at: float
 
     def trim(self) -> None:
         surplus = len(self.events) - _MOST_EVENTS
@@ -34,9 +38,13 @@ class KeptEvents:
 
     The event objects are shared between readers, as ADK shares them within a run, and must not be
     modified.
+
+    Args:
+        now: Returns a time in seconds.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
+        self._now = now
         self._kept: OrderedDict[SessionKey, _Kept] = OrderedDict()
         self._bytes = 0
 
@@ -50,7 +58,7 @@ class KeptEvents:
 
     def recent(self, key: SessionKey, recent: int | None) -> list[Event]:
         """Return the most recent events of a session for which `revision` is not None."""
-        self._kept.move_to_end(key)
+        self._note_use(key)
         events = self._kept[key].events
         return events[-recent:] if recent else events[:]
 
@@ -73,7 +81,7 @@ class KeptEvents:
             whole: Whether these are all events of the session.
         """
         self.forget(key)
-        kept = self._kept[key] = _Kept(revision, [*events], [*sizes], whole)
+        kept = self._kept[key] = _Kept(revision, [*events], [*sizes], whole, self._now())
         kept.trim()
         self._bytes += sum(kept.sizes)
         self._make_room()
@@ -97,6 +105,7 @@ class KeptEvents:
         kept.sizes.append(size)
         kept.trim()
         self._bytes += sum(kept.sizes) - held
+        self._note_use(key)
         self._make_room()
 
     def forget(self, key: SessionKey) -> None:
@@ -104,6 +113,15 @@ class KeptEvents:
         if (kept := self._kept.pop(key, None)) is not None:
             self._bytes -= sum(kept.sizes)
 
+    def _note_use(self, key: SessionKey) -> None:
+        self._kept.move_to_end(key)
+        self._kept[key].used_at = self._now()
+
     def _make_room(self) -> None:
-        while self._bytes > _MOST_BYTES:
-            self.forget(next(iter(self._kept)))
+        """Drop the sessions used longest ago: those that are idle, and what exceeds the limit."""
+        idle_since = self._now() - _IDLE_S
+        while self._kept:
+            oldest, kept = next(iter(self._kept.items()))
+            if self._bytes <= _MOST_BYTES and kept.used_at > idle_since:
+                return
+            self.forget(oldest)

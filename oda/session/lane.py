@@ -12,6 +12,22 @@ OnBusy = Literal["queue", "reject", "interrupt"]
 _RETRY_AFTER_S = 5.0
 
 
+def busy_error() -> SessionBusyError:
+    """Return the error for a message that is rejected because a turn runs."""
+    return SessionBusyError(
+        "A turn is running in this session.", remedy="wait for it, or queue or interrupt"
+    )
+
+
+def full_error(waiting: int) -> OverloadedError:
+    """Return the error for a message to a session in which too many are waiting."""
+    return OverloadedError(
+        f"{waiting} messages are waiting in this session already.",
+        retry_after_s=_RETRY_AFTER_S,
+        remedy="send again later",
+    )
+
+
 class Lane:
     """A fair, bounded lock whose holder can be interrupted.
 
@@ -40,16 +56,10 @@ class Lane:
             OverloadedError: the queue is full.
         """
         if self.busy and on_busy == "reject":
-            raise SessionBusyError(
-                "A turn is running in this session.", remedy="wait for it, or queue or interrupt"
-            )
+            raise busy_error()
         waiting = len(self._places) - 1
         if waiting >= self._max_queued:
-            raise OverloadedError(
-                f"{waiting} messages are waiting in this session already.",
-                retry_after_s=_RETRY_AFTER_S,
-                remedy="send again later",
-            )
+            raise full_error(waiting)
         place = Place(self, interrupts=on_busy == "interrupt")
         if self.busy and place.interrupts:
             waits = (n for n, other in enumerate(self._places) if n and not other.interrupts)

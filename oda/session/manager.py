@@ -92,7 +92,7 @@ class OdaSessionManager:
                 session_id=session_id,
                 state={**given, **initial, META: meta},
             )
-        return await self._keep(self._make(stored))
+        return await self._keep_one(stored)
 
     async def get(self, app_name: str, user_id: str, session_id: str) -> OdaSession:
         """Return a session from the cache or the store.
@@ -119,7 +119,7 @@ class OdaSessionManager:
                     raise SessionNotFoundError(
                         f"There is no session {session_id!r}.", remedy="create it first"
                     )
-                return await self._keep(self._make(stored))
+                return await self._keep_one(stored)
             finally:
                 self._opening.pop(key, None)
 
@@ -254,6 +254,11 @@ class OdaSessionManager:
             max_queued=self._settings.max_queued,
             clock=self._clock,
         )
+
+    async def _keep_one(self, stored: Session) -> OdaSession:
+        """Keep a session that was just read or created, unless another request has it already."""
+        known = self._live.get((stored.app_name, stored.user_id, stored.id))
+        return await self._keep(known[0] if known else self._make(stored))
 
     async def _keep(self, session: OdaSession) -> OdaSession:
         self._live[session.key] = (session, self._clock.now())

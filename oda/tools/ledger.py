@@ -15,9 +15,8 @@ from sqlalchemy.sql.elements import ColumnElement
 
 from oda.clock import Clock
 from oda.database.database import Database
-from oda.database.schema import tool_calls, turns
+from oda.database.schema import tool_calls
 from oda.database.write_queue import writes_of_turn
-from oda.errors import OwnershipLostError
 from oda.message.storable import storable_text
 from oda.tools.idempotency import CallKey
 
@@ -79,7 +78,7 @@ class ToolLedger(Protocol):
 
         Raises:
             UnavailableError: the database cannot be reached; the call must not run.
-            OwnershipLostError: the turn runs on another node by now.
+            OwnershipLostError: there is a later run of the turn.
         """
         ...
 
@@ -121,30 +120,21 @@ class ToolLedger(Protocol):
 
 
 class SqlToolLedger:
-    """The ledger in the table `oda_tool_calls`.
+    """The ledger in the table `oda_tool_calls`."""
 
-    With a `node_id` it lets no call begin in a turn that another node has taken over.
-    """
-
-    def __init__(self, database: Database, clock: Clock, node_id: str | None = None) -> None:
+    def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
         self._clock = clock
-        self._node = node_id
 
     async def begin(self, call: ToolCall) -> CallRecord:
         def begin(connection: Connection) -> CallRecord:
             return _begin(connection, call, self._now())
 
-        def begin_if_owned(connection: Connection) -> CallRecord:
-            if self._node is not None:
-                _refuse_unless_owned(connection, call.key.turn, self._node)
-            return begin(connection)
-
         journal = self._database.journal
         with self._database.reaching():
             if (writes := writes_of_turn(journal)) is not None:
-                return await writes.run(begin)  # behind the event of the call
-            return await journal.run(begin_if_owned)
+                return await writes.run(begin)  # behind the event of the call, if the run may write
+            return await journal.run(begin)
 
     def finish(self, key: CallKey, result: str | None) -> None:
         self._end(key, "succeeded", result)
@@ -206,14 +196,6 @@ class SqlToolLedger:
 
     def _now(self) -> datetime:
         return datetime.fromtimestamp(self._clock.now(), UTC)
-
-
-def _refuse_unless_owned(connection: Connection, turn: str, node: str) -> None:
-    """Turns of embedded programs have no record, and so no owner."""
-    query = select(turns.c.owner).where(turns.c.turn_id == turn).with_for_update(read=True)
-    found = connection.execute(query).one_or_none()
-    if found is not None and found.owner != node:
-        raise OwnershipLostError(f"The turn {turn!r} runs elsewhere.")
 
 
 def _stored_turn(turn: str) -> str:

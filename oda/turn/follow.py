@@ -1,9 +1,8 @@
 """Reading a turn's log from any position, wherever the turn runs."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 
-from oda.turn.live import LiveTurn
 from oda.turn.log import Entry, Preview, TurnLog
 from oda.turn.reader import TurnReader
 
@@ -18,7 +17,9 @@ class Follower:
     It ends with the turn's `done`, or when the turn waits for a person.
 
     Args:
-        previews: Whether to return previews, which only the node that runs the turn has.
+        log_of: Returns the log of a turn in memory, if there is one.
+        open_log: Has the log of a turn that runs elsewhere kept in memory, from an entry on.
+        previews: Whether to return previews.
     """
 
     def __init__(
@@ -26,7 +27,8 @@ class Follower:
         turn_id: str,
         after: int,
         store: TurnReader,
-        live: Callable[[str], LiveTurn | None],
+        log_of: Callable[[str], TurnLog | None],
+        open_log: Callable[[str, int, bool], Awaitable[TurnLog | None]],
         *,
         previews: bool = False,
     ) -> None:
@@ -38,7 +40,10 @@ class Follower:
         """How many previews were read of which log."""
         self.ended = False
         self._store = store
-        self._live = live
+        self._log_of = log_of
+        self._open_log = open_log
+        self._opened: TurnLog | None = None
+        """Held, since it is kept up to date while somebody refers to it."""
 
     async def read(self, within_s: float = HEARTBEAT_S) -> Sequence[Entry | Preview]:
         """Return the next entries and previews; none after a timeout or at the end."""
@@ -57,19 +62,22 @@ class Follower:
                 yield item
 
     async def _next(self) -> Sequence[Entry | Preview]:
-        live = self._live(self.turn_id)
-        if live is not None and live.log.base <= self.position and not live.log.abandoned:
-            return await self._next_of(live.log)
+        log = self._log_of(self.turn_id)
+        if log is not None and log.base <= self.position and not log.abandoned:
+            return await self._next_of(log)
         entries = await self._store.entries(self.turn_id, self.position, limit=_PAGE)
         if entries:
             self.position = entries[-1].number
             self.ended = entries[-1].kind == "done"
             return entries
-        if live is None or live.log.abandoned:
+        if log is None or log.abandoned:
             stored = await self._store.stored(self.turn_id)
             self.ended = stored.turn.ended and stored.last <= self.position
             if not self.ended:
-                await asyncio.sleep(_POLL_S)
+                last = min(stored.last, self.position)  # a reader may begin beyond the end
+                self._opened = await self._open_log(self.turn_id, last, self._previews)
+                if self._opened is None:
+                    await asyncio.sleep(_POLL_S)
         return ()
 
     async def _next_of(self, log: TurnLog) -> Sequence[Entry | Preview]:

@@ -11,7 +11,8 @@ from oda.clock import Clock, utc
 from oda.database.journal import Journal
 from oda.database.write_queue import WriteQueue
 from oda.turn.log import Entry, EntryKind, Preview, TurnLog
-from oda.turn.record import Turn, TurnUsage
+from oda.turn.record import TurnUsage
+from oda.turn.rows import StoredTurn
 from oda.turn.store import TurnStore
 
 
@@ -22,41 +23,38 @@ class LiveTurn:
     database is unreachable, writes are retried.
 
     Args:
-        last: Number of the last stored entry.
+        stored: The turn as it was taken.
+        log: Its log up to the last stored entry.
         seen: Ids of the ADK events that are stored already.
     """
 
     def __init__(
         self,
-        turn: Turn,
+        stored: StoredTurn,
+        log: TurnLog,
         store: TurnStore,
         journal: Journal,
         clock: Clock,
         *,
-        last: int = 0,
         seen: Iterable[str] = (),
     ) -> None:
-        self.turn = turn
-        self.log = TurnLog(last)
-        self.writes = WriteQueue(journal, partial(store.guard, turn.turn_id), turn.turn_id)
+        self.turn = stored.turn
+        self.run = stored.run
+        self.log = log
+        guard = partial(store.guard, stored.turn.turn_id, stored.run)
+        self.writes = WriteQueue(journal, guard, stored.turn.turn_id)
         """Takes the events of the session, too, where they are kept in the same database."""
         self._store = store
         self._clock = clock
         self._seen = set(seen)
-        self._last = last
+        self._last = stored.last
         """Number of the last entry, stored or not."""
-
-    def publish(self, *turns: Turn) -> None:
-        """Publish entries that were stored when the turn was accepted."""
-        for turn in turns:
-            self._last += 1
-            self.log.publish([Entry.of(self._last, "turn", turn)])
 
     def change(self, **changes: Any) -> None:
         """Change the record, and log the change.
 
         Raises:
-            OwnershipLostError: another node has taken over the turn.
+            OwnershipLostError: there is a later run of the turn.
         """
         self.turn = self.turn.model_copy(update=changes)
         self._add_record("turn")
@@ -65,7 +63,7 @@ class LiveTurn:
         """Add an ADK event to the log; return False if it is logged already.
 
         Raises:
-            OwnershipLostError: another node has taken over the turn.
+            OwnershipLostError: there is a later run of the turn.
         """
         if event.partial:
             self._show(Preview(event))
@@ -89,7 +87,7 @@ class LiveTurn:
         """Make the last change of the record in this run, and wait until all is stored.
 
         Raises:
-            OwnershipLostError: another node has taken over the turn.
+            OwnershipLostError: there is a later run of the turn.
         """
         self.turn = self.turn.model_copy(update=changes)
         self._add_record("done" if self.turn.final else "turn", ended_at=utc(self._clock))
@@ -106,7 +104,7 @@ class LiveTurn:
         self._last += 1
         entry = Entry.of(self._last, kind, self.turn)
         self.writes.put(
-            partial(self._store.save, turn=self.turn, entry=entry, ended_at=ended_at),
+            partial(self._store.save, turn=self.turn, run=self.run, entry=entry, ended_at=ended_at),
             then=partial(self.log.publish, [entry], ended=self.turn.ended),
             guards=True,
         )

@@ -116,15 +116,23 @@ class TurnLog:
         """Publish stored entries and previews, in order."""
         for item in items:
             if isinstance(item, Preview):
+                if is_marked(item.data):
+                    self._drop_stream(item.data)
                 self.previewed += 1
                 self._previews[self.previewed] = item
             else:
                 self._entries.append(item)
                 for number, preview in [*self._previews.items()]:
-                    if _supersedes(item, preview.data):
+                    if supersedes(item, preview.data):
                         del self._previews[number]
         self.ended = ended
         self._wake()
+
+    def _drop_stream(self, whole: Event) -> None:
+        """Drop the previews of a text that comes again as a whole."""
+        for number, preview in [*self._previews.items()]:
+            if _stream_of(preview.data) == _stream_of(whole) and texts_of(preview.data):
+                del self._previews[number]
 
     def abandon(self) -> None:
         """Make the readers continue from the database."""
@@ -166,7 +174,7 @@ class TurnLog:
             await self._changed.wait()
 
 
-def _supersedes(entry: Entry, preview: Event) -> bool:
+def supersedes(entry: Entry, preview: Event) -> bool:
     """Return whether an entry makes a preview obsolete."""
     if isinstance(entry.data, Turn):
         return entry.data.ended
@@ -177,7 +185,11 @@ def _supersedes(entry: Entry, preview: Event) -> bool:
         answered = {response.id for response in event.get_function_responses()}
         if progress.get("call_id") in answered:
             return True
-    return (event.author, event.branch) == (preview.author, preview.branch)
+    return _stream_of(event) == _stream_of(preview)
+
+
+def _stream_of(event: Event) -> tuple[str, str | None]:
+    return event.author, event.branch
 
 
 def joined(pieces: Iterable[Event]) -> list[Event]:
@@ -185,11 +197,13 @@ def joined(pieces: Iterable[Event]) -> list[Event]:
     whole: list[Event] = []
     place: dict[tuple[str, str | None], int] = {}
     for piece in pieces:
-        stream = (piece.author, piece.branch)
+        stream = _stream_of(piece)
         if texts_of(piece):
             if (known := place.get(stream)) is None:
                 place[stream] = len(whole)
                 whole.append(piece)
+            elif is_marked(piece):
+                whole[known] = piece
             else:
                 whole[known] = _appended(whole[known], piece)
         elif whole and (merged := merged_progress(whole[-1], piece)) is not None:
@@ -218,7 +232,20 @@ def _appended(before: Event, piece: Event) -> Event:
         else:
             parts.append(part)
     content = Content(role=piece.content.role if piece.content else None, parts=parts)
-    return piece.model_copy(update={"content": content})
+    joined = piece.model_copy(update={"content": content})
+    return _marked(joined) if is_marked(before) else joined
+
+
+def is_marked(event: Event) -> bool:
+    """Return whether a preview replaces what its reader has of the text."""
+    return bool((event.custom_metadata or {}).get(REPLACES_PARTIAL))
+
+
+def unmarked(event: Event) -> Event:
+    """Return a preview as a piece that is appended to what its reader has."""
+    metadata = {**(event.custom_metadata or {})}
+    metadata.pop(REPLACES_PARTIAL, None)
+    return event.model_copy(update={"custom_metadata": metadata or None})
 
 
 def _marked(event: Event) -> Event:

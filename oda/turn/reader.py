@@ -1,10 +1,9 @@
 """Queries of turns, their log entries and idempotency keys."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from google.adk.events import Event
-from sqlalchemy import Connection, or_, select, true
+from sqlalchemy import Connection, case, select, true
 
 from oda.agent.turn_plugin import SessionKey
 from oda.database.database import Database
@@ -17,9 +16,10 @@ from oda.turn.rows import (
     StoredTurn,
     decode_cursor,
     encode_cursor,
+    entry_of,
     in_session,
     is_key,
-    lives,
+    key_of,
     stored_of,
     turn_of,
     unfinished,
@@ -34,9 +34,8 @@ IDEMPOTENCY_KEPT = timedelta(hours=24)
 class TurnReader:
     """Reads turns from the database."""
 
-    def __init__(self, database: Database, node_id: str) -> None:
+    def __init__(self, database: Database) -> None:
         self._database = database
-        self._node = node_id
 
     async def get(self, turn_id: str, user_id: str | None = None) -> Turn:
         """Return a turn; with `user_id`, only of that user.
@@ -58,7 +57,7 @@ class TurnReader:
         row = next(iter(await self._database.rows(query)), None)
         if row is None:
             raise TurnNotFoundError(f"There is no turn {turn_id!r}.")
-        return stored_of(row)
+        return stored_of(row, last=row.last)
 
     async def of_session(
         self, session: SessionKey, *, limit: int, cursor: str | None = None
@@ -103,7 +102,7 @@ class TurnReader:
             .where(turns.c.finished_at.is_(None))
             .order_by(turns.c.position)
         )
-        return [stored_of(row) for row in await self._database.rows(query)]
+        return [stored_of(row, last=row.last) for row in await self._database.rows(query)]
 
     async def entries(self, turn_id: str, after: int, *, limit: int | None = None) -> list[Entry]:
         """Return the entries of a turn with a number greater than `after`, in order."""
@@ -139,34 +138,26 @@ class TurnReader:
             )
         return turn_of(row)
 
-    # --- for this node
+    # --- for the process that runs turns
 
-    async def orphans(self, session: SessionKey | None = None) -> Sequence[str]:
-        """Return the unfinished turns without a living owner, of one session or all, in order.
-
-        A node whose own lease has expired finds none: after an outage of the database the other
-        nodes may be just as alive.
-        """
+    async def unfinished(self, session: SessionKey | None = None) -> Sequence[str]:
+        """Return the turns that must run, of one session or all, in order."""
         query = (
             select(turns.c.turn_id)
-            .where(unfinished(), or_(turns.c.owner.is_(None), ~lives(turns.c.owner)))
-            .where(lives(self._node))
-            .order_by(turns.c.interrupts.desc(), turns.c.position)
+            .where(unfinished())
+            .order_by(
+                case((turns.c.status == "running", 0), else_=1),
+                turns.c.interrupts.desc(),
+                turns.c.position,
+            )
         )
         if session is not None:
             query = query.where(in_session(session))
         return [row.turn_id for row in await self._database.rows(query)]
 
-    async def owned(self) -> Sequence[str]:
-        """Return the unfinished turns that this node owns."""
-        query = select(turns.c.turn_id).where(unfinished(), turns.c.owner == self._node)
-        return [row.turn_id for row in await self._database.rows(query)]
-
     async def cancels_requested(self) -> Sequence[str]:
-        """Return the turns of this node that another node wants to cancel."""
-        query = select(turns.c.turn_id).where(
-            unfinished(), turns.c.owner == self._node, turns.c.cancel_requested == true()
-        )
+        """Return the turns that run and are to be cancelled."""
+        query = select(turns.c.turn_id).where(unfinished(), turns.c.cancel_requested == true())
         return [row.turn_id for row in await self._database.rows(query)]
 
     async def cancel_requested(self, turn_id: str) -> bool:
@@ -191,19 +182,18 @@ def entries_of(
         .limit(limit)
     )
     rows = connection.execute(query).all()
+    if not rows:
+        return []
+    found = connection.execute(select(turns).where(turns.c.turn_id == turn_id)).one_or_none()
+    if found is None:  # deleted meanwhile
+        return []
+    turn = turn_of(found)
     referred = [row.event_id for row in rows if row.data is None]
-    shown = _events_of(connection, turn_id, referred) if referred else {}
+    shown = events_by_id(connection, key_of(turn), referred) if referred else {}
     return [
-        Entry(row.number, row.kind, row.data.encode())
+        entry_of(row, turn)
         if row.data is not None
         else Entry.of(row.number, row.kind, shown[row.event_id], in_session=True)
         for row in rows
-        if row.data is not None or row.event_id in shown
+        if row.data is not None or row.event_id in shown  # not of deleted sessions
     ]
-
-
-def _events_of(connection: Connection, turn_id: str, ids: Sequence[str]) -> Mapping[str, Event]:
-    """Return events by id, without those of deleted sessions."""
-    whose = select(turns.c.app, turns.c.user_id, turns.c.session_id)
-    found = connection.execute(whose.where(turns.c.turn_id == turn_id)).one_or_none()
-    return {} if found is None else events_by_id(connection, tuple(found), ids)

@@ -1,34 +1,47 @@
 """Turns and log entries as rows, and conditions of queries."""
 
 import base64
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from google.adk.events import Event
 from sqlalchemy import (
     ColumnElement,
+    Connection,
     FromClause,
     Row,
     ScalarSelect,
     Select,
     and_,
-    exists,
     func,
-    or_,
+    insert,
     select,
 )
 
 from oda.agent.turn_plugin import SessionKey
-from oda.database.database_time import DatabaseTime
-from oda.database.schema import idempotency_keys, nodes, turn_entries, turns
+from oda.database.schema import idempotency_keys, turn_entries, turns
 from oda.errors import InvalidRequestError
-from oda.turn.log import Entry
+from oda.turn.log import Entry, EntryKind
 from oda.turn.record import Turn, TurnError, TurnUsage
 from oda.turn.submission import IdempotencyKey, TurnInput
 
 UNFINISHED = ("queued", "running")
-"""Statuses of turns that a node must run."""
+"""Statuses of turns that must run."""
 _MAX_POSITION = 2**63 - 1
+
+_CONSTANT = {
+    "turn_id",
+    "app",
+    "user_id",
+    "session_id",
+    "agent",
+    "metadata",
+    "trace_id",
+    "created_at",
+}
+"""Fields of a turn that never change."""
 
 _other = turns.alias("other")
 
@@ -39,9 +52,12 @@ class StoredTurn:
 
     turn: Turn
     input: TurnInput
-    begun: bool
-    """Whether `input` may be in the session already."""
+    message_may_be_stored: bool
+    """Whether the session may hold the message of `input` already."""
+    run: int
+    """Number of the latest run, which alone may write."""
     recoveries: int
+    """How often a process died while it ran the turn."""
     cancel_requested: bool
     last: int
     """Number of the last log entry."""
@@ -65,7 +81,7 @@ def is_key(user_id: str, key: IdempotencyKey) -> ColumnElement[bool]:
 
 
 def unfinished(table: FromClause = turns) -> ColumnElement[bool]:
-    """Return the condition that a node must run a turn; `finished_at` selects partial indices."""
+    """Return the condition that a turn must run; `finished_at` selects partial indices."""
     return and_(table.c.finished_at.is_(None), table.c.status.in_(UNFINISHED))
 
 
@@ -74,13 +90,9 @@ def waits_for_input() -> ColumnElement[bool]:
     return and_(turns.c.finished_at.is_(None), turns.c.status == "waiting_input")
 
 
-def unfinished_in(session: SessionKey) -> Select[tuple[str]]:
-    return select(turns.c.turn_id).where(in_session(session), unfinished())
-
-
-def lives(node_id: ColumnElement[str | None] | str) -> ColumnElement[bool]:
-    """Return the condition that a node's lease is valid."""
-    return exists().where(nodes.c.node_id == node_id, nodes.c.expires_at > DatabaseTime())
+def unfinished_in(session: SessionKey) -> Select[int]:
+    """Return a query for the number of a session's turns that must run."""
+    return select(func.count()).select_from(turns).where(in_session(session), unfinished())
 
 
 def next_position(session: SessionKey) -> ScalarSelect[int]:
@@ -90,23 +102,6 @@ def next_position(session: SessionKey) -> ScalarSelect[int]:
         _other.c.app == app, _other.c.user_id == user_id, _other.c.session_id == session_id
     )
     return highest.scalar_subquery()
-
-
-def someone_goes_before() -> ColumnElement[bool]:
-    """Return the condition that another turn of the session runs or precedes the updated one."""
-    earlier = _other.c.position < turns.c.position
-    return exists().where(
-        _other.c.app == turns.c.app,
-        _other.c.user_id == turns.c.user_id,
-        _other.c.session_id == turns.c.session_id,
-        _other.c.turn_id != turns.c.turn_id,
-        unfinished(_other),
-        or_(
-            _other.c.status == "running",
-            and_(_other.c.interrupts, or_(~turns.c.interrupts, earlier)),
-            and_(~turns.c.interrupts, earlier),
-        ),
-    )
 
 
 def with_last() -> Select[Any]:
@@ -121,7 +116,6 @@ def with_last() -> Select[Any]:
 def columns_of(turn: Turn) -> dict[str, Any]:
     """Return the columns that change during a turn."""
     return {
-        "agent": turn.agent,
         "status": turn.status,
         "attempts": turn.attempts,
         "reply": turn.reply,
@@ -143,10 +137,30 @@ def rows_of(turn_id: str, entries: Sequence[Entry]) -> list[Mapping[str, Any]]:
             "number": entry.number,
             "kind": entry.kind,
             "event_id": entry.event_id,
-            "data": entry.json.decode() if entry.event_id is None else None,
+            "data": _data_of(entry),
         }
         for entry in entries
     ]
+
+
+def _data_of(entry: Entry) -> str | None:
+    """Return what an entry adds to the row of its turn, or to its session's event, as JSON."""
+    if entry.event_id is not None:
+        return None
+    if isinstance(entry.data, Event):
+        return entry.json.decode()
+    if entry.kind == "done":  # the row of a final turn never changes
+        return "{}"
+    return entry.data.model_dump_json(exclude=_CONSTANT, exclude_defaults=True)
+
+
+def entry_of(row: Row[Any], turn: Turn) -> Entry:
+    """Return an entry of a turn from its row, which must have data, and the turn as it is now."""
+    if row.kind == "event":
+        return Entry(row.number, row.kind, row.data.encode())
+    changing = set(Turn.model_fields) - _CONSTANT
+    past = turn.model_dump(exclude=changing if row.kind == "turn" else None)
+    return Entry.of(row.number, row.kind, Turn.model_validate({**past, **json.loads(row.data)}))
 
 
 def turn_of(row: Row[Any]) -> Turn:
@@ -175,14 +189,15 @@ def turn_of(row: Row[Any]) -> Turn:
     )
 
 
-def stored_of(row: Row[Any]) -> StoredTurn:
+def stored_of(row: Row[Any], *, last: int) -> StoredTurn:
     return StoredTurn(
         turn=turn_of(row),
         input=TurnInput.model_validate(row.input),
-        begun=row.begun,
+        message_may_be_stored=row.message_may_be_stored,
+        run=row.run,
         recoveries=row.recoveries,
         cancel_requested=row.cancel_requested,
-        last=row.last,
+        last=last,
     )
 
 
@@ -200,3 +215,16 @@ def decode_cursor(cursor: str) -> int:
         raise InvalidRequestError(
             "The cursor is not valid.", remedy="use next_cursor of the page before"
         ) from error
+
+
+def append_entry(connection: Connection, turn: Turn, kind: EntryKind) -> int:
+    """Store an entry of a turn that does not run, and return its number."""
+    entry = Entry.of(last_of(connection, turn.turn_id) + 1, kind, turn)
+    connection.execute(insert(turn_entries), rows_of(turn.turn_id, [entry]))
+    return entry.number
+
+
+def last_of(connection: Connection, turn_id: str) -> int:
+    """Return the number of the last entry of a turn."""
+    highest = select(func.max(turn_entries.c.number)).where(turn_entries.c.turn_id == turn_id)
+    return connection.scalar(highest) or 0

@@ -2,8 +2,8 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import AsyncExitStack, aclosing, nullcontext, suppress
-from dataclasses import replace
+from contextlib import aclosing, suppress
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import ParamSpec, TypeVar
 
@@ -37,15 +37,15 @@ from oda.errors import (
 from oda.session.lane import Place
 from oda.session.live_history import current_fence
 from oda.session.oda_session import OdaSession
-from oda.settings import OnLimit
-from oda.telemetry import bound_trace_id, get_logger
+from oda.settings import TurnSettings
+from oda.telemetry import get_logger
 from oda.tools.recording import OUTCOME_UNKNOWN
 from oda.turn.budget import question
 from oda.turn.live import LiveTurn
-from oda.turn.observer import TurnObserver
+from oda.turn.observer import TurnObserver, Unobserved
 from oda.turn.record import Turn, TurnError, TurnUsage
+from oda.turn.rows import StoredTurn
 from oda.turn.store import TurnStore
-from oda.turn.submission import TurnInput
 
 log = get_logger(__name__)
 
@@ -56,88 +56,106 @@ T = TypeVar("T")
 _TELEMETRY = TelemetryConfig()
 _STREAMING = RunConfig(streaming_mode=StreamingMode.SSE, telemetry=_TELEMETRY)
 _WHOLE = RunConfig(telemetry=_TELEMETRY)
-_CLAIM_AGAIN_S = 0.1
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.1, 2.0
 _AGAIN_S = wait_exponential(multiplier=_FIRST_PAUSE_S, max=_LONGEST_PAUSE_S)
 
 
+@dataclass
+class RunContext:
+    """The parts that the runs of a process share."""
+
+    store: TurnStore
+    days: DayBudgets
+    settings: TurnSettings
+    clock: Clock
+    observer: TurnObserver = field(default_factory=Unobserved)
+
+
 class TurnRun:
-    """Runs a turn when it is first in the lane, and stores its outcome.
+    """One run of a turn that this process has taken.
 
     Args:
         live: The turn's record and log.
         session: The session that answers.
-        given: The message and its options.
-        days: Daily budgets of the users.
-        begun: Whether the message may be in the session already.
-        claimed: Whether the stored status is `running` already.
-        first_question: Question to a person before the turn starts.
+        stored: The turn as it was taken.
         events: Complete events of the turn since it last waited for a person.
-        on_limit: Policy for a turn that reaches a limit.
-        refused: Error with which the turn ends instead of running.
+        process: Parts that the runs of this process share.
     """
 
     def __init__(
         self,
         live: LiveTurn,
         session: OdaSession,
-        given: TurnInput,
-        store: TurnStore,
-        days: DayBudgets,
-        clock: Clock,
-        observer: TurnObserver,
-        *,
-        begun: bool,
-        claimed: bool,
-        first_question: OpenQuestion | None,
+        stored: StoredTurn,
         events: list[Event],
-        on_limit: OnLimit,
-        refused: OdaError | None,
+        process: RunContext,
     ) -> None:
         self.live = live
         self.session = session
-        self._given = given
-        self._store = store
-        self._days = days
-        self._on_limit = on_limit
-        self._clock = clock
-        self._observer = observer
-        self._begun = begun
-        self._claimed = claimed
-        self._first_question = first_question
+        self._given = stored.input
+        self._store = process.store
+        self._days = process.days
+        self._on_limit = process.settings.on_limit
+        self._clock = process.clock
+        self._observer = process.observer
+        self._message_may_be_stored = stored.message_may_be_stored
         self._events = events
-        self._refused = refused
         self._limit_notice: Event | None = None
         """Withheld until the policy has decided."""
         self._gate = ModelGate(
-            days if given.is_drawn else None,
+            self._days if self._given.is_drawn else None,
             live.turn.user_id,
-            bounded=not given.goes_beyond_day,
+            bounded=not self._given.goes_beyond_day,
             before_call=self._ready_for_model,
         )
         self._has_asked_model = False
         self._store_is_away = False
         self._agent: OdaAgent | None = None
-        self._cancelled = False
+        self._cancelled = stored.cancel_requested
         self._ending = False
-        self.task: asyncio.Task[None] | None = None
+        self._task: asyncio.Task[None] | None = None
 
     @property
     def turn(self) -> Turn:
         return self.live.turn
 
-    def start(self, place: Place) -> "asyncio.Task[None]":
-        """Start the run in a task of its own."""
-        self.task = asyncio.create_task(self._traced(place), name=self.turn.turn_id)
-        return self.task
+    async def carry_out(self, place: Place, *, refused: OdaError | None = None) -> None:
+        """Run the turn in the place that the caller has entered, and store its end.
+
+        Args:
+            refused: Error with which the turn ends instead of running.
+
+        Raises:
+            OwnershipLostError: there is a later run of the turn.
+        """
+        self._task = asyncio.current_task()
+        try:
+            outcome = None
+            if not (self._cancelled or place.interrupted):
+                outcome = await self._run(place, refused)
+        except asyncio.CancelledError:
+            if not self._cancelled:
+                raise
+            if self._task is not None:
+                self._task.uncancel()
+            outcome = None
+        except CancelRequestedError:
+            outcome = None
+        except OwnershipLostError:
+            raise
+        except Exception as error:
+            outcome = broken(self.turn, error, self._clock)
+        self._ending = True
+        await end(self.live, outcome or TurnOutcome("cancelled", ""), self._clock)
+        self._observer.ended(self.turn)
 
     def cancel(self) -> None:
         """Cancel the run; storing its end is not interrupted."""
         self._cancelled = True
         if self._agent is not None:
             self._agent.cancel()
-        elif self.task is not None and not self._ending:
-            self.task.cancel()
+        elif self._task is not None and not self._ending:
+            self._task.cancel()
 
     def catch_up(self, stored: Sequence[Event], *, discard_partial: bool) -> None:
         """Log the events of the turn that the session holds and the log lacks.
@@ -165,81 +183,14 @@ class TurnRun:
 
     # --- inside
 
-    async def _traced(self, place: Place) -> None:
-        """Run the turn in its own trace, whichever request resumed it."""
-        trace_id = self.turn.trace_id
-        with bound_trace_id(trace_id) if trace_id else nullcontext():
-            await self._carry_out(place)
-
-    async def _carry_out(self, place: Place) -> None:
-        try:
-            if self._first_question is not None:
-                place.give_up()
-                await self._end(
-                    TurnOutcome("waiting_input", "", pending_input=(self._first_question,))
-                )
-                return
-            while not await self._run_in(place):
-                await asyncio.sleep(_CLAIM_AGAIN_S)  # a turn on another node goes first
-                place = self.session.reserve_again()
-        except OwnershipLostError as error:
-            log.warning("turn_lost", turn_id=self.turn.turn_id, reason=error.message)
-        finally:
-            if not self.live.log.ended:
-                self.live.abandon()
-                self._observer.left(self.turn)
-
-    async def _run_in(self, place: Place) -> bool:
-        """Run the turn in its place and end it there; return False if another node goes first.
-
-        The next turn of the session begins when the end of this one is stored, so that it reads
-        all of it.
-        """
-        async with AsyncExitStack() as lane:
-            try:
-                await lane.enter_async_context(place)
-                outcome = None if place.interrupted else await self._run(place)
-                if outcome is None and not place.interrupted:
-                    return False
-            except asyncio.CancelledError:
-                if not self._cancelled:
-                    raise
-                outcome = None
-            except CancelRequestedError:
-                outcome = None
-            except OwnershipLostError:
-                raise
-            except Exception as error:
-                outcome = broken(self.turn, error, self._clock)
-            await self._end(outcome or TurnOutcome("cancelled", ""))
-        return True
-
-    async def _end(self, outcome: TurnOutcome) -> None:
-        self._ending = True
-        await end(self.live, outcome, self._clock)
-        self._observer.ended(self.turn)
-
-    async def _claim(self) -> bool:
-        turn = await self._when_the_database_is_there(self._store.claim, started(self.turn))
-        if turn is not None:
-            self._claimed = True
-            self.live.change(**turn.model_dump(include={"status", "attempts", "started_at"}))
-        return self._claimed
-
-    async def _run(self, place: Place) -> TurnOutcome | None:
-        """Run the turn; None when one on another node goes first.
-
-        The message is stored whatever happens.
-        """
-        current_fence.set(partial(self._store.hold, self.turn.turn_id))
+    async def _run(self, place: Place, refused: OdaError | None) -> TurnOutcome:
+        """Run the turn; its message is stored whatever happens."""
+        current_fence.set(partial(self._store.hold, self.turn.turn_id, self.live.run))
         current_gate.set(self._gate)
         current_writes.set(self.live.writes)
         try:
-            if not self._claimed and not await self._claim():
-                return None
-            self._observer.started(self.turn)
-            if self._refused is not None:
-                raise self._refused
+            if refused is not None:
+                raise refused
             outcome = await self._answer_when_the_store_is_there(place)
         except (CancelRequestedError, OwnershipLostError):
             raise
@@ -252,20 +203,13 @@ class TurnRun:
     async def _keep_message(self) -> None:
         """Store the message unless the session has it."""
         with suppress(SessionNotFoundError):
-            await self._when_the_database_is_there(
+            await once_stored(
+                self._clock,
                 self.session.keep_message,
                 self._given.message,
                 invocation_id=self.turn.turn_id,
                 state_delta=self._given.state_delta,
             )
-
-    async def _when_the_database_is_there(
-        self, work: Callable[P, Awaitable[T]], *args: P.args, **kwargs: P.kwargs
-    ) -> T:
-        again = AsyncRetrying(
-            retry=retry_if_exception(may_pass), wait=_AGAIN_S, sleep=self._clock.sleep
-        )
-        return await again(work, *args, **kwargs)
 
     async def _answer_when_the_store_is_there(self, place: Place) -> TurnOutcome:
         """Answer, resuming after each outage of the session store."""
@@ -282,7 +226,7 @@ class TurnRun:
             if self._cancelled:
                 return TurnOutcome("cancelled", "")
             log.warning("turn_waits_for_store", turn_id=self.turn.turn_id, again_in_s=pause_s)
-            self._begun = True
+            self._message_may_be_stored = True
             await self._clock.sleep(pause_s)
             pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
 
@@ -291,7 +235,7 @@ class TurnRun:
         request = TurnRequest(
             self._given.message,
             turn_id=self.turn.turn_id,
-            may_be_stored=self._begun,
+            may_be_stored=self._message_may_be_stored,
             state_delta=self._given.state_delta,
             run_config=_STREAMING if self._given.stream_tokens else _WHOLE,
             limits=limits,
@@ -317,7 +261,7 @@ class TurnRun:
         """Wait until all work of the turn is stored, so that no crash repeats a paid call.
 
         Raises:
-            CancelRequestedError: another node wants the turn to end.
+            CancelRequestedError: the turn is to end, says another process.
         """
         await self.live.writes.flushed()
         if not self._has_asked_model:
@@ -379,16 +323,19 @@ def untold_failure(stored: Sequence[Event], logged: Sequence[Event]) -> Event | 
     return None if is_told else stored[-1]
 
 
-def started(turn: Turn) -> Turn:
-    """Return a queued turn as running; the store sets the time."""
-    return turn.model_copy(update={"status": "running", "attempts": turn.attempts + 1})
+async def once_stored(
+    clock: Clock, work: Callable[P, Awaitable[T]], *args: P.args, **kwargs: P.kwargs
+) -> T:
+    """Do work on the database, again and again while that cannot be reached."""
+    again = AsyncRetrying(retry=retry_if_exception(may_pass), wait=_AGAIN_S, sleep=clock.sleep)
+    return await again(work, *args, **kwargs)
 
 
 async def end(live: LiveTurn, outcome: TurnOutcome, clock: Clock) -> None:
     """Store the outcome of a run.
 
     Raises:
-        OwnershipLostError: another node has taken over the turn.
+        OwnershipLostError: there is a later run of the turn.
     """
     await live.end(
         status=outcome.status,

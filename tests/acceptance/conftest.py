@@ -21,6 +21,8 @@ from tests.support.model_settings import gemini
 
 ROOT = Path(__file__).parents[2]
 TEST_AGENTS = ROOT / "tests" / "support" / "agents"
+SERVER = ("serve", "--port", "0")
+WORKER = ("worker", "--health-port", "0")
 READY_WITHIN_S = 60.0
 BROWSER_ARGUMENTS = [
     *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
@@ -32,7 +34,7 @@ LONGEST_LINE = 4 * 1024 * 1024
 
 @dataclass
 class Server:
-    """A running `oda serve`."""
+    """A running `oda serve`, or `oda worker`."""
 
     url: str
     process: asyncio.subprocess.Process
@@ -123,6 +125,20 @@ async def serve(tmp_path: Path) -> AsyncIterator[Serve]:
 
 
 @pytest_asyncio.fixture(loop_scope="module")
+async def work(tmp_path: Path) -> AsyncIterator[Serve]:
+    """Start workers of one's own, as `serve` starts servers."""
+    async with AsyncExitStack() as stack:
+
+        async def start(
+            *arguments: str, agents: Path = TEST_AGENTS, data: Path = tmp_path / "data", **env: str
+        ) -> Server:
+            working = _serving(arguments, agents, data, env, command=WORKER)
+            return await stack.enter_async_context(working)
+
+        yield start
+
+
+@pytest_asyncio.fixture(loop_scope="module")
 async def browser() -> AsyncIterator[Browser]:
     """A Chromium without windows; tests that use it are marked `browser`."""
     path = shutil.which("chromium") or shutil.which("google-chrome")
@@ -145,10 +161,12 @@ async def _serving(
     data: Path,
     env: dict[str, str],
     variables: Mapping[str, str] = {},
+    command: tuple[str, ...] = SERVER,
 ) -> AsyncIterator[Server]:
     process = await asyncio.create_subprocess_exec(
         Path(sys.executable).with_name("oda"),
-        *("serve", "--agents", agents, "--port", "0"),
+        *command,
+        *("--agents", agents),
         *arguments,
         cwd=ROOT,
         env={**_environment(data, env), **variables},

@@ -1,4 +1,4 @@
-"""A database that falls silent or is full: clients are told soon and in words, and it heals."""
+"""A database that is silent, full, killed or replaced: clients are told soon, and it heals."""
 
 import asyncio
 import contextlib
@@ -13,8 +13,20 @@ import httpx
 import pytest
 from sqlalchemy.engine import make_url
 
+from oda.testing import ModelServer
+from oda.testing.script import Text
 from tests.acceptance.conftest import Serve, Server
+from tests.acceptance.test_turns_survive import (
+    LATER,
+    called,
+    ended,
+    new_session,
+    post,
+    user_messages,
+)
 from tests.contract.relay import Relay, open_relay
+from tests.support.model_settings import gemini
+from tests.support.postgres_cluster import Cluster, new_cluster
 
 TOLD_WITHIN_S = 5.0
 CLIENT_PATIENCE_S = 30.0
@@ -85,6 +97,53 @@ async def test_silent_database_is_told_within_seconds_and_heals(
     await healed(server)
     assert (await server.client.post(SESSIONS, json={})).is_success
     assert len((await server.client.get(SESSIONS)).json()["sessions"]) == 2
+
+
+# --- killed, and replaced by another
+
+
+@pytest.fixture
+def cluster() -> Iterator[Cluster]:
+    with new_cluster() as opened:
+        yield opened
+
+
+@pytest.mark.postgres
+@pytest.mark.timeout(240)
+@pytest.mark.parametrize("trouble", ["restarted", "failed over"])
+async def test_turns_outlive_the_database_server(
+    serve: Serve, work: Serve, cluster: Cluster, tmp_path: Path, trouble: str
+) -> None:
+    copy = None
+    if trouble == "failed over":
+        copy = await asyncio.to_thread(cluster.standby, cluster.directory.with_name("copy"))
+    async with open_relay("127.0.0.1", cluster.port) as relay, ModelServer() as model:
+        url = make_url(cluster.url).set(port=relay.port).render_as_string(hide_password=False)
+        settings = {**gemini(model), "DATABASE_URL": url}
+        servers = [
+            await serve("--accept-only", **settings, data=tmp_path / "server"),
+            *[await work(**settings, data=tmp_path / name) for name in ("a", "b")],
+        ]
+        client = servers[0].client
+        model.play([Text(text="first", delay_s=4.0), Text(text="second")])
+        sessions = [await new_session(client) for _ in range(2)]
+        turns = [(await post(client, sessions[0], "one", **LATER)).json()["turn_id"]]
+        await called(model)
+        await asyncio.to_thread(cluster.kill)
+        for path in (f"/v1/turns/{turns[0]}", SESSIONS, "/readyz"):
+            await refused(servers[0], "GET", path)
+        await refused(servers[0], "POST", f"{sessions[1]}/turns", json={"message": "lost"})
+        if copy is None:
+            await asyncio.to_thread(cluster.start)
+        else:
+            await asyncio.to_thread(copy.promote)
+            relay.server = ("127.0.0.1", copy.port)
+        for server in servers:
+            await healed(server)
+        turns.append((await post(client, sessions[1], "two", **LATER)).json()["turn_id"])
+        replies = [(await ended(client, one))["reply"] for one in turns]
+        assert replies == ["first", "second"]
+        assert [await user_messages(client, one) for one in sessions] == [["one"], ["two"]]
 
 
 # --- full

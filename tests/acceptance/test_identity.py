@@ -318,6 +318,7 @@ async def test_a_public_address_is_served_when_there_is_a_key(serve: Any, tmp_pa
     server = await serve("--host", "0.0.0.0", data=data)
     assert (await server.client.get("/v1/apps")).status_code == 401
     assert (await server.client.get("/v1/apps", headers=bearer(key))).status_code == 200
+    await server.stop()
     careless = await serve("--host", "0.0.0.0", "--insecure", data=data)
     assert (await careless.client.get("/v1/apps")).status_code == 401
 

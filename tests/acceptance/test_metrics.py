@@ -91,7 +91,7 @@ async def test_turns_that_run_wait_and_ask_are_told_apart(serve: Any, model: Mod
 async def test_a_turn_that_outlives_its_server_is_counted_as_recovered(
     serve: Any, model: ModelServer, tmp_path: Path
 ) -> None:
-    settings = {**gemini(model), "TURN__LEASE_S": "1"}
+    settings = gemini(model)
     model.play([WAIT_FOR_EVER])
     first = await serve(**settings)
     turn_id = await _accepted(first, await _new_session(first), "wait")

@@ -235,11 +235,7 @@ async def test_pages_of_other_origins_are_refused(server: Any) -> None:
 async def test_a_killed_server_goes_on_with_the_turn_and_the_client_gets_its_response(
     serve: Any, model: ModelServer
 ) -> None:
-    settings = {
-        "MODEL": "gemini-stub",
-        "MODEL_API_BASE": model.url,
-        "TURN__LEASE_S": "1",
-    }
+    settings = {"MODEL": "gemini-stub", "MODEL_API_BASE": model.url}
     first = await serve(agents=SCENES, **settings)
     async with opened(first.url) as client:
         await in_story(client, "survivor")

@@ -84,7 +84,7 @@ async def test_so_do_turns_by_adks_routes_and_over_a_socket(
 async def test_a_turn_that_goes_on_after_a_restart_keeps_its_id(
     serve: Any, model: ModelServer, tmp_path: Path
 ) -> None:
-    first = await serve(**gemini(model), **LOGS, TURN__LEASE_S="1")
+    first = await serve(**gemini(model), **LOGS)
     await first.client.post(SESSIONS, json={"session_id": "s"})
     model.play([Hang()])
     accepted = await first.client.post(

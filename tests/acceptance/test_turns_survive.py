@@ -1,8 +1,9 @@
-"""Turns over HTTP outlive their clients and their servers: idempotency, restarts, two nodes."""
+"""Turns over HTTP outlive their clients and their servers: idempotency, restarts, two servers."""
 
 import asyncio
 import itertools
 import json
+import re
 import signal
 import uuid
 from collections import Counter
@@ -15,6 +16,7 @@ import pytest
 from oda.testing import ModelServer
 from oda.testing.script import Call, Hang, Text, ToolCalls
 from tests.support.model_settings import gemini
+from tests.support.oda_command import Home
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.usefixtures("model")]
 
@@ -22,19 +24,20 @@ STREAM = {"Accept": "text/event-stream"}
 LATER = {"Prefer": "respond-async"}
 Frame = tuple[int | None, str, dict[str, Any]]
 
+POSTGRES = pytest.param("postgres", marks=pytest.mark.postgres)
+shared = pytest.mark.parametrize("settings", [POSTGRES], indirect=True)
+"""Only PostgreSQL allows several servers on one database."""
 
-@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+
+@pytest.fixture(params=["sqlite", POSTGRES])
 def settings(
     request: pytest.FixtureRequest, shared_model: ModelServer, tmp_path: Path
 ) -> dict[str, str]:
-    """Of servers that share a database."""
-    chosen = {
-        **gemini(shared_model),
-        "TURN__LEASE_S": "1",
-        "TURN__GRACE_S": "0.5",
-    }
+    """Settings of servers that use the same database."""
+    chosen = {**gemini(shared_model), "TURN__GRACE_S": "0.5"}
     if request.param == "postgres":
         chosen["DATABASE_URL"] = request.getfixturevalue("own_postgres")
+        chosen["TURN__SILENT_S"] = "2"
     else:
         chosen["DATABASE_URL"] = f"sqlite:///{tmp_path / 'shared.db'}"
     return chosen
@@ -93,6 +96,23 @@ async def called(model: ModelServer, times: int = 1) -> None:
     async with asyncio.timeout(20):
         while len(model.requests) < times:  # noqa: ASYNC110 - the model server tells nobody
             await asyncio.sleep(0.02)
+
+
+async def number(client: httpx.AsyncClient, name: str) -> float:
+    """Return a value of `/metrics`."""
+    found = re.search(
+        rf"^{re.escape(name)} (\S+)$", (await client.get("/metrics")).text, re.MULTILINE
+    )
+    assert found, name
+    return float(found[1])
+
+
+async def holder(processes: list[Any]) -> int:
+    """Return the index of the process that runs the only turn."""
+    running = 'oda_turns_unfinished{state="running"}'
+    values = [await number(process.client, running) for process in processes]
+    assert sorted(values) == [0.0, 1.0]
+    return values.index(1.0)
 
 
 # --- idempotency
@@ -227,7 +247,7 @@ async def test_a_reader_goes_on_after_a_restart_without_gap_or_repetition(
                 frame = []
             if len(model.requests) == 2 and len(seen) >= 4:
                 break
-    first.process.kill()
+    await first.stop(signal.SIGKILL)
     model.play([Text(text="Five.")])
     second = await serve(**settings)
     rest = await follow(second.client, seen[0][2]["turn_id"], seen[-1][0])
@@ -286,31 +306,33 @@ async def test_the_stream_of_a_waiting_turn_ends_with_a_done_outside_the_log(
     assert rest[-1][1] == "done"
 
 
-# --- several nodes
+# --- several servers
 
 
-async def test_two_nodes_serve_one_session_in_order(
+@shared
+async def test_two_servers_serve_one_session_in_order(
     serve: Any, settings: dict[str, str], model: ModelServer, tmp_path: Path
 ) -> None:
-    nodes = [await serve(**settings, data=tmp_path / name) for name in ("one", "two")]
-    session = await new_session(nodes[0].client)
+    servers = [await serve(**settings, data=tmp_path / name) for name in ("one", "two")]
+    session = await new_session(servers[0].client)
     accepted = []
     for number in range(12):
-        node = nodes[number % 2]
-        answer = await post(node.client, session, f"message {number}", **LATER)
+        server = servers[number % 2]
+        answer = await post(server.client, session, f"message {number}", **LATER)
         assert answer.status_code == 202, answer.text
         accepted.append(answer.json()["turn_id"])
-    turns = [await ended(nodes[1].client, turn_id) for turn_id in accepted]
+    turns = [await ended(servers[1].client, turn_id) for turn_id in accepted]
     assert {turn["status"] for turn in turns} == {"succeeded"}
     assert [turn["started_at"] for turn in turns] == sorted(turn["started_at"] for turn in turns)
     for one, other in itertools.pairwise(turns):
         assert one["finished_at"] <= other["started_at"]
-    for node in nodes:
+    for server in servers:
         expected = [f"message {number}" for number in range(12)]
-        assert await user_messages(node.client, session) == expected
+        assert await user_messages(server.client, session) == expected
 
 
-async def test_a_turn_is_followed_and_cancelled_from_another_node(
+@shared
+async def test_a_turn_is_followed_and_cancelled_from_another_server(
     serve: Any, settings: dict[str, str], model: ModelServer, tmp_path: Path
 ) -> None:
     one, two = [await serve(**settings, data=tmp_path / name) for name in ("one", "two")]
@@ -328,13 +350,14 @@ async def test_a_turn_is_followed_and_cancelled_from_another_node(
     assert frames[-1][2]["status"] == "cancelled"
 
 
-async def test_turns_at_once_on_two_nodes_share_what_is_left_of_the_day(
+@shared
+async def test_turns_at_once_on_two_servers_share_what_is_left_of_the_day(
     serve: Any, settings: dict[str, str], model: ModelServer, tmp_path: Path
 ) -> None:
-    settings |= {"DAY__MODEL_CALLS": "2", "TURN__LEASE_S": "60"}  # nobody takes a turn over
-    nodes = [await serve(**settings, data=tmp_path / name) for name in ("one", "two")]
+    settings |= {"DAY__MODEL_CALLS": "2", "TURN__SILENT_S": "60"}  # nobody takes a turn over
+    servers = [await serve(**settings, data=tmp_path / name) for name in ("one", "two")]
     model.play([Text(text="answered")] * 24)
-    clients = [nodes[n % 2].client for n in range(24)]
+    clients = [servers[n % 2].client for n in range(24)]
     sessions = [await new_session(client) for client in clients]
     answers = await asyncio.gather(*map(post, clients, sessions, itertools.repeat("hello")))
     ends = Counter(
@@ -346,22 +369,60 @@ async def test_turns_at_once_on_two_nodes_share_what_is_left_of_the_day(
         for answer in answers
     )
     assert (ends, len(model.requests)) == ({"answered": 2, "daily_limit": 22}, 2)
-    late = await post(nodes[0].client, sessions[0], "hello")
+    late = await post(servers[0].client, sessions[0], "hello")
     assert (late.status_code, late.json()["code"]) == (429, "daily_limit")
     assert 0 < int(late.headers["Retry-After"]) <= 86400
 
 
-async def test_a_living_node_takes_over_from_a_dead_one(
+@shared
+async def test_a_living_server_takes_over_from_a_dead_one(
     serve: Any, settings: dict[str, str], model: ModelServer, tmp_path: Path
 ) -> None:
-    one, two = [await serve(**settings, data=tmp_path / name) for name in ("one", "two")]
+    servers = [await serve(**settings, data=tmp_path / name) for name in ("one", "two")]
     model.play([Hang()])
-    session = await new_session(one.client)
-    turn_id = (await post(one.client, session, "hello", **LATER)).json()["turn_id"]
-    behind = (await post(two.client, session, "me too", **LATER)).json()["turn_id"]
+    session = await new_session(servers[0].client)
+    turn_id, behind = [
+        (await post(server.client, session, message, **LATER)).json()["turn_id"]
+        for server, message in zip(servers, ("hello", "me too"), strict=True)
+    ]
     await called(model)
     model.play([Text(text="Taken over."), Text(text="You too.")])
-    await one.stop(signal.SIGKILL)
-    assert (await ended(two.client, turn_id))["reply"] == "Taken over."
-    assert (await ended(two.client, behind))["reply"] == "You too."
-    assert await user_messages(two.client, session) == ["hello", "me too"]
+    dead = servers.pop(await holder(servers))
+    await dead.stop(signal.SIGKILL)
+    living = servers[0].client
+    assert (await ended(living, turn_id))["reply"] == "Taken over."
+    assert (await ended(living, behind))["reply"] == "You too."
+    assert await user_messages(living, session) == ["hello", "me too"]
+
+
+async def test_a_second_server_on_an_sqlite_file_is_refused(
+    serve: Any, tmp_path: Path, model: ModelServer
+) -> None:
+    model.play([Hang()])
+    first = await serve(**gemini(model))
+    session = await new_session(first.client)
+    turn_id = (await post(first.client, session, "hello", **LATER)).json()["turn_id"]
+    await called(model)
+    home = Home(tmp_path)
+    refused = await home.run("serve", "--port", "0")
+    assert (refused.code, refused.stdout) == (2, "")
+    assert refused.stderr.startswith("error: ")
+    assert f"({first.process.pid})" in refused.stderr
+    assert "PostgreSQL" in refused.stderr
+    assert "Traceback" not in refused.stderr
+    # The first one works on undisturbed, and commands that run no turns work beside it.
+    listed = json.loads((await home.run("turns", "list", "--json")).stdout)["turns"]
+    assert [(turn["turn_id"], turn["status"]) for turn in listed] == [(turn_id, "running")]
+    cancelled = await home.run("turns", "cancel", turn_id)
+    assert (cancelled.code, cancelled.stdout) == (0, f"{turn_id} is cancelled\n")
+    assert (await ended(first.client, turn_id))["status"] == "cancelled"
+
+
+async def test_a_server_starts_once_the_one_on_its_sqlite_file_is_gone(
+    serve: Any, model: ModelServer
+) -> None:
+    for sig in (signal.SIGTERM, signal.SIGKILL):
+        server = await serve(**gemini(model))
+        await server.stop(sig)
+    last = await serve(**gemini(model))
+    assert (await last.client.get("/readyz")).status_code == 200

@@ -499,11 +499,7 @@ async def test_open_sockets_are_counted(serve: Any) -> None:
 async def test_a_stopping_server_says_so_and_the_turn_is_followed_on_the_next(
     serve: Any, model: ModelServer
 ) -> None:
-    settings = {
-        **gemini(model),
-        "TURN__GRACE_S": "0.1",
-        "TURN__LEASE_S": "1",
-    }
+    settings = {**gemini(model), "TURN__GRACE_S": "0.1"}
     model.play([ToolCalls(calls=(Call(name="add", args={"a": 2, "b": 3}),)), Hang()])
     first = await serve(**settings)
     session = await new_session(first.client)

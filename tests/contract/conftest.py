@@ -40,7 +40,16 @@ async def empty_database_url(request: pytest.FixtureRequest, tmp_path: Path) -> 
     """URL of a database without tables."""
     if request.param == "sqlite":
         return f"sqlite:///{tmp_path / 'oda.db'}"
-    url: str = request.getfixturevalue("postgres_url")
+    return await _emptied(request.getfixturevalue("postgres_url"))
+
+
+@pytest.fixture
+async def empty_postgres_url(postgres_url: str) -> str:
+    """URL of a PostgreSQL database without tables."""
+    return await _emptied(postgres_url)
+
+
+async def _emptied(url: str) -> str:
     plain = make_url(url).set(drivername="postgresql").render_as_string(hide_password=False)
     async with await psycopg.AsyncConnection.connect(plain, autocommit=True) as connection:
         await connection.execute("DROP SCHEMA public CASCADE")

@@ -1,4 +1,4 @@
-"""A relay in front of a server: it counts, can lose an answer, and can fall silent."""
+"""A relay in front of a server: it counts, loses answers, falls silent, leads to another server."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 class Relay:
     """What has gone through, and what shall be lost."""
 
+    server: tuple[str, int]
+    """Host and port that new connections lead to."""
     port: int = 0
     bytes_passed: int = 0
     lose_answer_to: bytes | None = None
@@ -37,15 +39,14 @@ class Relay:
         self.fell_silent.clear()
         self._speaks.set()
 
-    async def carry(
-        self,
-        server: tuple[str, int],
-        reader: asyncio.StreamReader,
-        writer: asyncio.StreamWriter,
-    ) -> None:
+    async def carry(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Serve one connection to its end."""
         await self._speaks.wait()
-        upstream_reader, upstream_writer = await asyncio.open_connection(*server)
+        try:
+            upstream_reader, upstream_writer = await asyncio.open_connection(*self.server)
+        except OSError:
+            writer.close()
+            return
         era = self._silence
         try:
             async with asyncio.TaskGroup() as directions:
@@ -98,12 +99,12 @@ class Relay:
 @asynccontextmanager
 async def open_relay(host: str, port: int) -> AsyncIterator[Relay]:
     """A relay to a server; it listens on `relay.port`."""
-    relay = Relay()
+    relay = Relay((host, port))
 
     connections: set[asyncio.Task[None]] = set()
 
     async def carry(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        carrying = asyncio.create_task(relay.carry((host, port), reader, writer))
+        carrying = asyncio.create_task(relay.carry(reader, writer))
         connections.add(carrying)
         carrying.add_done_callback(connections.discard)
         await asyncio.wait({carrying})

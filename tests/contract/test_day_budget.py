@@ -1,4 +1,4 @@
-"""A user's day: what is left of it is given out once, however many nodes and calls ask at once."""
+"""A user's day: what is left of it is given out once, however many processes ask at once."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -41,7 +41,7 @@ def clock() -> FakeClock:
 
 @pytest.fixture
 async def databases(empty_database_url: str) -> AsyncIterator[tuple[Database, Database]]:
-    """One database as two nodes have opened it."""
+    """One database as two processes have opened it."""
     async with open_database(empty_database_url) as one, open_database(empty_database_url) as other:
         await upgrade(one.engine)
         yield one, other
@@ -58,7 +58,7 @@ async def settled(database: Database) -> AsyncIterator[None]:
     await database.journal.run(lambda connection: None)
 
 
-async def test_calls_at_once_on_two_nodes_get_what_is_left_and_no_more(
+async def test_calls_at_once_in_two_processes_get_what_is_left_and_no_more(
     databases: tuple[Database, Database], clock: FakeClock
 ) -> None:
     nodes = [days(database, clock, model_calls=5) for database in databases]
@@ -146,10 +146,8 @@ async def test_a_turn_is_charged_at_its_end_unless_its_calls_were_drawn(
     node = Node(databases[0], "n")
     given = said("hello").model_copy(update={"is_drawn": is_drawn})
     turn = (await node.store.accept(new_turn(), given)).turn
-    await node.claim(turn)
-    running = became(turn, "running").model_copy(
-        update={"usage": turn.usage.model_copy(update={"model_calls": 3})}
-    )
+    usage = turn.usage.model_copy(update={"model_calls": 3})
+    running = (await node.begin(turn)).model_copy(update={"usage": usage})
     ended = became(running, ending)
     await node.change(ended)
     used = await days(databases[0], clock).used("u")

@@ -6,10 +6,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from sqlalchemy import Connection
 
 from oda.database.database import Database, open_database
 from oda.database.migrate import upgrade
-from oda.errors import UnavailableError
+from oda.database.write_queue import WriteQueue, current_writes
+from oda.errors import OwnershipLostError, UnavailableError
 from oda.testing import FakeClock
 from oda.tools.idempotency import CallKey
 from oda.tools.ledger import MAX_STORED_CHARS, CallRecord, SqlToolLedger, ToolCall
@@ -160,3 +162,33 @@ async def test_call_does_not_begin_when_the_database_is_away(
             await ledger.begin(PAY)
         with pytest.raises(UnavailableError):
             await ledger.of_turn("turn-1")
+
+
+async def test_call_of_a_turn_begins_behind_what_the_turn_wrote_before(
+    database: Database, ledger: SqlToolLedger
+) -> None:
+    written: list[str] = []
+    writes = WriteQueue(database.journal, lambda _: written.append("guard"), "turn-1")
+    writes.put(lambda _: written.append("event"))
+    token = current_writes.set(writes)
+    try:
+        assert (await ledger.begin(PAY)).status == "started"
+    finally:
+        current_writes.reset(token)
+    assert written == ["guard", "event"]
+    assert await known(ledger) == CallRecord("pay", "started", False, 1)
+
+
+async def test_call_of_a_turn_that_may_not_write_does_not_begin(
+    database: Database, ledger: SqlToolLedger
+) -> None:
+    def refuse(_: Connection) -> None:
+        raise OwnershipLostError("runs elsewhere")
+
+    token = current_writes.set(WriteQueue(database.journal, refuse, "turn-1"))
+    try:
+        with pytest.raises(OwnershipLostError):
+            await ledger.begin(PAY)
+    finally:
+        current_writes.reset(token)
+    assert await known(ledger) is None

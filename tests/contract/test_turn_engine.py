@@ -7,13 +7,15 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 from google.adk.events import Event
-from sqlalchemy import select, text
+from sqlalchemy import or_, select, update
 
 from oda import OdaContext
 from oda.clock import SystemClock
 from oda.database import schema
+from oda.database.listener import libpq_url
 from oda.errors import (
     ConflictError,
     IdempotencyConflictError,
@@ -22,12 +24,15 @@ from oda.errors import (
     TurnNotFoundError,
 )
 from oda.session.oda_session import OdaSession
-from oda.turn.log import Entry, Preview
+from oda.turn.follow import Follower
+from oda.turn.log import Entry, Preview, is_marked, texts_of
+from oda.turn.patience import CHANNEL
 from oda.turn.record import Turn
+from oda.turn.remote import ENTRIES, PREVIEWS, WANTED
 from oda.turn.submission import IdempotencyKey
 from tests.support.cues import cues
 from tests.support.transcript import transcript
-from tests.support.turn_node import APP, LEASE_S, USER, Plan, killed_node, node, submission
+from tests.support.turn_node import APP, SILENT_S, USER, Plan, killed_node, node, submission
 from tests.support.turns import assert_whole
 
 pytestmark = pytest.mark.asyncio(loop_factories=["asyncio", "uvloop"])
@@ -82,9 +87,15 @@ async def oda(place: Place) -> AsyncIterator[OdaContext]:
 
 
 @pytest.fixture
-async def pair(place: Place) -> AsyncIterator[tuple[OdaContext, OdaContext]]:
-    """Two nodes that look after their turns and those of the dead."""
-    async with place.node() as first, place.node() as second:
+def shared(empty_postgres_url: str, tmp_path: Path) -> Place:
+    """A place that several processes may share."""
+    return Place(empty_postgres_url, tmp_path)
+
+
+@pytest.fixture
+async def pair(shared: Place) -> AsyncIterator[tuple[OdaContext, OdaContext]]:
+    """Two processes that share the turns, and take over those of the dead."""
+    async with shared.node() as first, shared.node() as second:
         await first.turns.recover()
         await second.turns.recover()
         await conversation(first)
@@ -113,12 +124,11 @@ async def hold(oda: OdaContext, name: str, *, verb: str = "hold", **options: Any
 
 
 async def wish_to_cancel(oda: OdaContext, turn_id: str) -> None:
-    """Wait until it is stored that a turn is to be cancelled."""
-    asked = select(schema.turns.c.cancel_requested).where(schema.turns.c.turn_id == turn_id)
-    while True:
-        with oda.database.engine.connect() as connection:
-            if connection.scalar(asked):
-                return
+    """Wait until it is stored that a turn is to be cancelled, or has been."""
+    columns = schema.turns.c
+    wished = or_(columns.cancel_requested, columns.status == "cancelled")
+    asked = select(wished).where(columns.turn_id == turn_id)
+    while not await oda.database.scalar(asked):  # noqa: ASYNC110 - the database tells nobody
         await asyncio.sleep(0.01)
 
 
@@ -153,6 +163,21 @@ def ids(turn: Turn) -> list[str]:
 
 
 # --- one turn
+
+
+async def test_turn_whose_log_cannot_be_read_ends_and_frees_its_session(oda: OdaContext) -> None:
+    turn_id = await submit(oda, "pay 1")
+    turn = await oda.turns.wait(turn_id)
+    entries = schema.turn_entries
+    broken = update(entries).where(entries.c.turn_id == turn_id, entries.c.number == 3)
+    await oda.database.journal.run(
+        lambda connection: connection.execute(broken.values(data=b"{", event_id=None))
+    )
+    await oda.turns.answer(turn_id, [(ids(turn)[0], True, None)])
+    ended = await oda.turns.wait(turn_id)
+    assert (ended.status, cues.paid) == ("failed", [])
+    assert ended.error is not None
+    assert (await answer(oda, "next")).reply == "next"
 
 
 async def test_turn_is_answered_and_stored(oda: OdaContext) -> None:
@@ -214,6 +239,15 @@ async def test_what_is_followed_has_been_stored(oda: OdaContext) -> None:
         if seen:
             first, last = seen[0].number, seen[-1].number
             assert [e.json for e in seen] == [e.json for e in stored if first <= e.number <= last]
+
+
+async def test_queued_turn_is_followed_without_gap(oda: OdaContext) -> None:
+    await hold(oda, "a")
+    turn_id = await submit(oda, "queued")
+    following = asyncio.create_task(followed(oda, turn_id))
+    await asyncio.sleep(0)
+    cues.go["a"].set()
+    assert_whole(await following)
 
 
 async def test_slow_reader_holds_up_nobody(oda: OdaContext) -> None:
@@ -674,10 +708,9 @@ async def test_turn_is_cancelled_from_the_other_node(
 
 @pytest.mark.parametrize("state", ["queued", "started"])
 async def test_turn_that_is_cancelled_elsewhere_before_its_first_model_call_makes_none(
-    place: Place, state: str
+    shared: Place, state: str
 ) -> None:
-    seldom = {"lease_s": 60.0}  # its node looks for wishes to cancel every 20 s
-    async with place.node(turn=seldom) as here, place.node(turn=seldom) as there:
+    async with shared.node() as here, shared.node() as there:
         if state == "queued":
             running, turn_id = await hold(here, "a"), await submit(here, "queued")
         else:
@@ -735,6 +768,63 @@ async def test_turn_is_followed_live_from_the_other_node(
         assert await task == seen[after:]
 
 
+async def texts_until(follower: Follower, last: str) -> list[tuple[str, bool]]:
+    """Read previews until one ends with a word; return them with whether each replaces the text."""
+    texts: list[tuple[str, bool]] = []
+    while not (texts and texts[-1][0].endswith(f"{last} ")):
+        for item in await asyncio.wait_for(follower.read(), SOON_S):
+            if isinstance(item, Preview) and (parts := texts_of(item.data)):
+                texts.append((parts[0].text or "", is_marked(item.data)))
+    return texts
+
+
+async def test_previews_are_shown_by_a_server_that_does_not_run_the_turn(shared: Place) -> None:
+    async with shared.node() as here, shared.node(accept_only=True) as there:
+        await here.turns.recover()
+        turn_id = await submit(there, "dictate d a b c", stream_tokens=True)
+        early = there.turns.follow(turn_id, previews=True)
+        texts = await texts_until(early, "b")
+        assert "".join(text for text, _ in texts) == "a b "
+        late = there.turns.follow(turn_id, previews=True)
+        assert await texts_until(late, "b") == [("a b ", True)]
+        cues.go["d"].set()
+        for follower in (early, late):
+            rest = [item async for item in follower]
+            assert_whole(await there.turns.entries(turn_id))
+            assert entries_in(rest)[-1].kind == "done"
+        assert not there.turns.log_of(turn_id)
+        assert (await there.turns.get(turn_id)).reply == "dictate d a b c"
+
+
+async def test_text_that_no_notification_could_carry_is_shown_in_pieces(shared: Place) -> None:
+    long = 'é"' * 6_000
+    async with shared.node() as here, shared.node(accept_only=True) as there:
+        await here.turns.recover()
+        turn_id = await submit(there, f"dictate d {long} b c", stream_tokens=True)
+        texts = await texts_until(there.turns.follow(turn_id, previews=True), "b")
+        assert "".join(text for text, _ in texts) == f"{long} b "
+        assert [marked for _, marked in texts[1:]] == [False] * (len(texts) - 1)
+        cues.go["d"].set()
+        assert (await there.turns.wait(turn_id)).status == "succeeded"
+
+
+async def test_junk_on_our_channels_ends_no_listener(shared: Place) -> None:
+    async with shared.node() as here, shared.node(accept_only=True) as there:
+        await here.turns.recover()
+        turn_id = await submit(there, "hold a")
+        following = asyncio.create_task(followed(there, turn_id))
+        async with await psycopg.AsyncConnection.connect(
+            libpq_url(shared.url), autocommit=True
+        ) as stranger:
+            for channel in (CHANNEL, ENTRIES, PREVIEWS, WANTED):
+                for payload in ("", "junk", "a b c d", "{}"):
+                    await stranger.execute("SELECT pg_notify(%s, %s)", (channel, payload))
+        cues.go["a"].set()
+        entries = await asyncio.wait_for(following, SOON_S)
+        assert_whole(entries)
+        assert (await answer(there, "next")).reply == "next"
+
+
 async def test_key_stands_for_one_turn_on_both_nodes(
     pair: tuple[OdaContext, OdaContext],
 ) -> None:
@@ -760,17 +850,18 @@ async def test_key_stands_for_one_turn_on_both_nodes(
     assert (await answer(pair[0], "next")).reply == "next"
 
 
-async def test_turns_of_a_killed_node_are_taken_over_by_one_that_lives(place: Place) -> None:
+async def test_turns_of_a_killed_node_are_taken_over_by_one_that_lives(shared: Place) -> None:
     plan = Plan(
-        url=place.url,
-        directory=place.directory,
+        url=shared.url,
+        directory=shared.directory,
         session_id=SESSION,
         messages=["hold a", "second", "third"],
     )
     cues.go["a"].set()
-    async with place.node() as oda:
-        await oda.turns.recover()
+    async with AsyncExitStack() as stack:
         async with killed_node(plan) as turn_ids:
+            oda = await stack.enter_async_context(shared.node())
+            await oda.turns.recover()
             watching = asyncio.create_task(followed(oda, turn_ids[0]))
             mine = await submit(oda, "mine")
             assert [(await oda.turns.get(one)).status for one in turn_ids] == [
@@ -788,15 +879,13 @@ async def test_turns_of_a_killed_node_are_taken_over_by_one_that_lives(place: Pl
         ]
 
 
-@pytest.mark.parametrize("skew_s", [-10.0, 10.0])
-async def test_turn_of_a_living_node_is_its_own_however_wrong_its_clock_is(
-    place: Place, skew_s: float
-) -> None:
-    async with place.node(clock=WrongClock(skew_s)) as here, place.node() as there:
+async def test_turn_of_a_living_node_is_its_own_however_wrong_its_clock_is(shared: Place) -> None:
+    slow, fast = (shared.node(clock=WrongClock(skew_s)) for skew_s in (-10.0, 10.0))
+    async with slow as here, fast as there:
         for oda in (here, there):
             await oda.turns.recover()
         turn_ids = [await hold(here, "a"), await hold(there, "b", session_id="other")]
-        await asyncio.sleep(2 * LEASE_S)
+        await asyncio.sleep(1.5 * SILENT_S)
         for name in "ab":
             cues.go[name].set()
         for turn_id in turn_ids:
@@ -804,42 +893,14 @@ async def test_turn_of_a_living_node_is_its_own_however_wrong_its_clock_is(
         assert cues.asked == ["hold a", "hold b"]
 
 
-@pytest.mark.parametrize(
-    "empty_database_url", [pytest.param("postgres", marks=pytest.mark.postgres)], indirect=True
-)
-async def test_node_that_takes_long_to_adopt_stays_alive(place: Place) -> None:
+async def test_turn_of_a_killed_node_can_be_cancelled_elsewhere(shared: Place) -> None:
     plan = Plan(
-        url=place.url, directory=place.directory, session_id=SESSION, messages=["hold a", "second"]
+        url=shared.url,
+        directory=shared.directory,
+        session_id=SESSION,
+        messages=["hold a", "second"],
     )
-    async with place.node(), killed_node(plan) as turn_ids:
-        pass
-    async with place.node() as busy, place.node() as other:
-        mine = await hold(busy, "mine", session_id="other")
-        await other.turns.recover()
-        await busy.database.journal.run(lambda _: None)  # the message is stored before the lock
-        with busy.database.engine.begin() as holder:
-            holder.execute(text("LOCK TABLE sessions IN ACCESS EXCLUSIVE MODE"))
-            recovering = asyncio.create_task(busy.turns.recover())
-            for _ in range(12):
-                await asyncio.sleep(LEASE_S / 4)
-                living = holder.scalar(
-                    text("SELECT count(*) FROM oda_nodes WHERE expires_at > clock_timestamp()")
-                )
-                assert living >= 2
-            assert living == 2, "the lease of the killed node ended meanwhile"
-        cues.go["a"].set()
-        cues.go["mine"].set()
-        await recovering
-        assert (await other.turns.wait(mine)).attempts == 1
-        for turn_id in turn_ids:
-            assert (await other.turns.wait(turn_id)).status == "succeeded"
-
-
-async def test_turn_of_a_killed_node_can_be_cancelled_elsewhere(place: Place) -> None:
-    plan = Plan(
-        url=place.url, directory=place.directory, session_id=SESSION, messages=["hold a", "second"]
-    )
-    async with place.node() as oda:
+    async with shared.node() as oda:
         async with killed_node(plan) as turn_ids:
             pass
         turns = [await oda.turns.cancel(one) for one in turn_ids]

@@ -177,7 +177,7 @@ async def test_a_message_counts_with_its_files_its_state_and_its_metadata() -> N
 
 
 async def test_a_refused_message_leaves_nothing(database: Database) -> None:
-    store = TurnStore(database, "n", storage=storage(database))
+    store = TurnStore(database, storage=storage(database))
     before = await kept(database)
     with pytest.raises(StorageQuotaError):
         await store.accept(new_turn(session="s"), file_of(ROOM))
@@ -189,7 +189,7 @@ async def test_a_refused_message_leaves_nothing(database: Database) -> None:
 
 
 async def test_a_message_counts_once_and_not_when_it_is_not_accepted(database: Database) -> None:
-    store = TurnStore(database, "n", storage=storage(database))
+    store = TurnStore(database, storage=storage(database))
     key, given = IdempotencyKey(key="k", route="/turns", body_hash="b"), file_of(3000)
     turn = new_turn()
     await store.accept(turn, given, key=key)
@@ -197,7 +197,7 @@ async def test_a_message_counts_once_and_not_when_it_is_not_accepted(database: D
     assert once == (given.size + len("{}") + AROUND_BYTES, 1)
     assert (await store.accept(new_turn(), given, key=key)).replayed
     with pytest.raises(SessionBusyError):
-        await store.accept(new_turn(), given, only_if_idle=True)
+        await store.accept(new_turn(), given, on_busy="reject")
     assert await kept(database) == once
     await store.withdraw(turn, given)
     assert await kept(database) == (0, 1)

@@ -19,6 +19,11 @@ SLOW_READERS = 5
 LONG_MESSAGE = "so many words, " * 10_000
 PATIENCE_S = 30.0
 
+shared = pytest.mark.parametrize(
+    "own_database", [pytest.param("postgres", marks=pytest.mark.postgres)], indirect=True
+)
+"""Only PostgreSQL allows several servers on one database."""
+
 
 async def _living(place: Place) -> Server:
     server = place.server()
@@ -59,7 +64,8 @@ async def test_all_posts_at_once_outlive_a_death(place: Place) -> None:
     assert [talk.refused for talk in await saying] == [None] * AT_ONCE
 
 
-async def test_two_nodes_keep_the_order_of_one_session(place: Place) -> None:
+@shared
+async def test_two_servers_keep_the_order_of_one_session(place: Place) -> None:
     first = await _living(place)
     second = place.server()
     await second.live()
@@ -71,7 +77,8 @@ async def test_two_nodes_keep_the_order_of_one_session(place: Place) -> None:
     assert all(talk.ended for talk in talks)
 
 
-async def test_another_node_takes_over_without_a_restart(place: Place) -> None:
+@shared
+async def test_another_server_takes_over_without_a_restart(place: Place) -> None:
     servers = [await _living(place), place.server()]
     await servers[1].live()
     client = place.client("s")

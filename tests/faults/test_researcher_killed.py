@@ -44,7 +44,6 @@ async def place(nursery: Nursery, tmp_path_factory: pytest.TempPathFactory) -> A
             **{f"ODA_{name}": value for name, value in gemini(model).items()},
             **web.environment,
             "ODA_LIMITS__REQUESTS_PER_MINUTE": "100000",
-            "ODA_TURN__LEASE_S": "0.5",
             ARMED_BY: str(armed),
         }
         server = Server(nursery, data, settings, agents=AGENTS)

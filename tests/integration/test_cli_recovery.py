@@ -3,6 +3,8 @@
 import asyncio
 from pathlib import Path
 
+import pytest
+
 from oda import OdaContext
 from oda.testing import ModelServer
 from oda.testing.script import Call, Hang, Match, Step, Text, ToolCalls
@@ -11,9 +13,6 @@ from tests.support.oda_command import LIMIT_S, Home, says
 DELETE = ToolCalls(calls=(Call(name="delete_file", args={"path": "a.txt"}),))
 GONE = Text(text="It is done.", match=Match(after_tool=True))
 QUESTION = 'Run delete_file(path="a.txt")?'
-
-SOON = {"ODA_TURN__LEASE_S": "1"}
-"""A killed process counts as dead after a second."""
 
 
 async def killed_in_a_turn(home: Home, model: ModelServer, *arguments: str, stdin: str) -> None:
@@ -39,7 +38,7 @@ async def test_a_turn_whose_chat_was_killed_goes_on_in_the_next_chat(tmp_path: P
     script: list[Step] = [Hang(), Text(text="Here I am."), Text(text="You are welcome.")]
     chat = ("chat", "greeter", "--session", "s1")
     async with ModelServer(script) as model:
-        home = Home(tmp_path, model=model, variables=SOON)
+        home = Home(tmp_path, model=model)
         await killed_in_a_turn(home, model, *chat, stdin="where are you?\n")
         again = await home.run(*chat, stdin="thanks\n")
         said = [message.text for message in model.requests[-1].messages]
@@ -60,7 +59,7 @@ async def test_a_message_waits_for_the_turn_that_was_cut_off(tmp_path: Path) -> 
         Text(text="Second.", match=Match(last_user="two")),
     ]
     async with ModelServer(script) as model:
-        home = Home(tmp_path, model=model, variables=SOON)
+        home = Home(tmp_path, model=model)
         await killed_in_a_turn(home, model, "run", "greeter", "one", "--session", "s1", stdin="")
         ended = await home.run("run", "greeter", "two", "--session", "s1")
         said = [message.text for message in model.requests[-1].messages]
@@ -74,7 +73,7 @@ async def test_a_question_asked_before_the_kill_is_asked_again_and_answered_once
 ) -> None:
     chat = ("chat", "greeter", "--session", "s1")
     async with ModelServer([DELETE, GONE]) as model:
-        home = Home(tmp_path, model=model, variables=SOON)
+        home = Home(tmp_path, model=model)
         first = await asking(home, *chat, stdin="delete it\n")
         first.kill()
         await first.communicate()
@@ -91,11 +90,31 @@ async def test_a_question_asked_before_the_kill_is_asked_again_and_answered_once
     assert received == 2
 
 
-async def test_an_answer_that_comes_second_is_refused_and_the_chat_goes_on(tmp_path: Path) -> None:
+async def test_a_second_chat_on_an_sqlite_file_is_refused_and_the_first_one_goes_on(
+    tmp_path: Path,
+) -> None:
+    chat = ("chat", "greeter", "--session", "s1")
+    async with ModelServer([DELETE, GONE]) as model:
+        home = Home(tmp_path, model=model)
+        first = await asking(home, *chat, stdin="delete it\n")
+        second = await home.run(*chat, stdin="y\n")
+        rest, _ = await asyncio.wait_for(first.communicate(b"y\n"), LIMIT_S)
+    assert second.code == 2
+    assert f"({first.pid})" in second.stderr
+    assert "PostgreSQL" in second.stderr
+    assert "a.txt is gone" not in second.stdout
+    assert rest.decode().splitlines()[-2:] == ['← delete_file: "a.txt is gone"', GONE.text]
+    assert first.returncode == 0
+
+
+@pytest.mark.postgres
+async def test_an_answer_that_comes_second_is_refused_and_the_chat_goes_on(
+    tmp_path: Path, own_postgres: str
+) -> None:
     script: list[Step] = [DELETE, GONE, Text(text="You are welcome.")]
     chat = ("chat", "greeter", "--session", "s1")
     async with ModelServer(script) as model:
-        home = Home(tmp_path, model=model, variables=SOON)
+        home = Home(tmp_path, model=model, variables={"ODA_DATABASE_URL": own_postgres})
         slow = await asking(home, *chat, stdin="delete it\n")
         quick = await home.run(*chat, stdin="y\n")
         rest, _ = await asyncio.wait_for(slow.communicate(b"n\nthanks\n"), LIMIT_S)

@@ -9,9 +9,6 @@ from oda.testing import ModelServer
 from oda.testing.script import Call, Error, Hang, Match, Step, Text, ToolCalls
 from tests.support.oda_command import LIMIT_S, Home, says
 
-SOON = {"ODA_TURN__LEASE_S": "1"}
-"""A killed process counts as dead after a second."""
-
 PAYER = '''
 import time
 
@@ -90,7 +87,7 @@ async def test_a_call_that_was_cut_off_is_shown_as_unknown(tmp_path: Path) -> No
     pay = ToolCalls(calls=(Call(name="pay", args={"amount": 5}),))
     chat = ("chat", "payer", "--session", "s1")
     async with ModelServer([pay, Text(text="I do not know whether it was paid.")]) as model:
-        home = Home(tmp_path, model=model, variables=SOON)
+        home = Home(tmp_path, model=model)
         home.write("agents/payer/agent.py", PAYER)
         process = await home.start(*chat)
         assert process.stdin is not None
@@ -109,7 +106,7 @@ async def test_a_call_that_was_cut_off_is_shown_as_unknown(tmp_path: Path) -> No
 
 async def test_a_turn_of_another_process_is_cancelled(tmp_path: Path) -> None:
     async with ModelServer([Hang()]) as model:
-        home = Home(tmp_path, model=model, variables=SOON)
+        home = Home(tmp_path, model=model)
         running = await home.start("run", "greeter", "hi", "--session", "s1")
         await model.wait_until(lambda server: server.in_flight == 1, timeout_s=LIMIT_S)
         turn_id = await the_turn(home)
@@ -123,7 +120,7 @@ async def test_a_turn_of_another_process_is_cancelled(tmp_path: Path) -> None:
 
 async def test_a_turn_whose_process_is_dead_is_cancelled(tmp_path: Path) -> None:
     async with ModelServer([Hang(), Text(text="Fine again.")]) as model:
-        home = Home(tmp_path, model=model, variables=SOON)
+        home = Home(tmp_path, model=model)
         killed = await home.start("run", "greeter", "hi", "--session", "s1")
         await model.wait_until(lambda server: server.in_flight == 1, timeout_s=LIMIT_S)
         killed.kill()

@@ -108,7 +108,7 @@ def pdf_with_stream(packed: bytes, filters: str = "/FlateDecode") -> bytes:
     offsets = []
     for number, content in enumerate(objects, 1):
         offsets.append(len(body))
-        body += b"%d 0 obj" % number + content + b"endobj\n"
+        body += b"%d 0 obj" % number + content + b"\nendobj\n"
     table = b"".join(b"%010d 00000 n \n" % offset for offset in offsets)
     start = len(body)
     return body + (

@@ -201,7 +201,7 @@ async def test_a_message_that_comes_while_a_session_is_looked_at_is_never_undone
         said: list[str] = []
 
         async def faster(session: OdaSession) -> bool:
-            """Say something on another node, right after it was found that nothing runs."""
+            """Say something in another process, right after it was found that nothing runs."""
             found = await other.sessions.get("butler", "anna", "s")
             said.append((await found.ask("story")).text)
             return False

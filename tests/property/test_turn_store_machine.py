@@ -1,10 +1,13 @@
-"""Whatever two nodes do and whenever they die: turns run alone, in order, and come to one end."""
+"""State machine of two processes that share the turn store and may die at any time.
+
+Only the latest run of a turn writes, in the order of its log, and every turn can come to one end.
+"""
 
 import asyncio
 import tempfile
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
@@ -16,7 +19,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from oda.database.database import open_database
 from oda.database.migrate import upgrade
-from oda.errors import CancelRequestedError, ConflictError, OwnershipLostError
+from oda.errors import ConflictError, OwnershipLostError
 from oda.turn.record import Turn, TurnStatus
 from tests.support.turns import (
     Node,
@@ -54,11 +57,18 @@ class Known:
 
     turn: Turn
     """As it was last stored."""
-    place: int
+    position: int
     interrupts: bool
-    owner: str | None
+    run: int = 0
+    """Number of its latest run."""
+    runner: str | None = None
+    """The process that runs it, or has died with it."""
     recoveries: int = 0
     cancel: bool = False
+
+    @property
+    def turn_id(self) -> str:
+        return self.turn.turn_id
 
     @property
     def status(self) -> TurnStatus:
@@ -68,21 +78,17 @@ class Known:
     def unfinished(self) -> bool:
         return self.status in ("queued", "running")
 
-    def goes_before(self, other: "Known") -> bool:
-        if self is other or not self.unfinished:
-            return False
-        if self.turn.session_id != other.turn.session_id:
-            return False
-        earlier = self.place < other.place
-        return (
-            self.status == "running"
-            or (self.interrupts and (earlier or not other.interrupts))
-            or (earlier and not other.interrupts)
-        )
+    @property
+    def order(self) -> tuple[bool, bool, int]:
+        """The first of a session's unfinished turns is the one that runs next."""
+        return self.status != "running", not self.interrupts, self.position
 
 
 class TurnStoreMachine(RuleBasedStateMachine):
-    """The model is a plain list of turns, and the names of the two nodes that live."""
+    """The model is a plain list of turns.
+
+    The store leaves it to its callers in which order turns run, so any is taken here.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -98,11 +104,11 @@ class TurnStoreMachine(RuleBasedStateMachine):
         path.write_bytes(_empty())
         self.url = f"sqlite:///{path}"
         self.nodes = [self.born(), self.born()]
-        self.dead: list[Node] = []
+        """Processes that live, before all that have died."""
 
     def born(self) -> Node:
         self.lives += 1
-        node = open_node(self.url, f"node {self.lives}")
+        node = open_node(self.url, f"process {self.lives}")
         return self.run(self.stack.enter_async_context(node))
 
     def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
@@ -114,26 +120,43 @@ class TurnStoreMachine(RuleBasedStateMachine):
 
     # --- what is there
 
-    def alive(self, name: str | None) -> Node | None:
-        return next((node for node in self.nodes if node.name == name), None)
-
     def those(self, *statuses: TurnStatus) -> list[Known]:
         return [one for one in self.turns if one.status in statuses]
 
-    def owned(self, *statuses: TurnStatus) -> list[Known]:
-        return [one for one in self.those(*statuses) if self.alive(one.owner)]
+    def unfinished_in(self, session: str) -> list[Known]:
+        """In order."""
+        mine = (one for one in self.turns if one.turn.session_id == session and one.unfinished)
+        return sorted(mine, key=lambda one: one.order)
 
-    def orphans(self) -> list[Known]:
-        return [one for one in self.turns if one.unfinished and not self.alive(one.owner)]
+    def next_position(self, session: str) -> int:
+        mine = (one.position for one in self.turns if one.turn.session_id == session)
+        return max(mine, default=0) + 1
 
-    def last_place(self, session: str) -> int:
-        places = [one.place for one in self.turns if one.turn.session_id == session]
-        return max(places, default=0)
+    def any_turn(self, data: st.DataObject, *preferred: TurnStatus) -> Known:
+        """A turn of one of these statuses, or now and then any other."""
+        some = self.those(*preferred)
+        others = [one for one in self.turns if one not in some]
+        return data.draw(st.sampled_from([*some, *some, *others]))
 
-    def node_of(self, known: Known) -> Node:
-        node = self.alive(known.owner)
-        assert node is not None
-        return node
+    def runs(self, node: Node, known: Known) -> bool:
+        """Whether the process has the latest run of the turn, and the turn has not ended."""
+        return known.status == "running" and node.runs.get(known.turn_id) == known.run
+
+    def writer(self, data: st.DataObject, known: Known) -> Node:
+        """A process that has the latest run of the turn, or now and then any other."""
+        right = [node for node in self.nodes if self.runs(node, known)]
+        return data.draw(st.sampled_from([*right, *right, *self.nodes]))
+
+    def write(self, node: Node, known: Known, turn: Turn) -> None:
+        """Store a new record, which only the latest run can."""
+        if not self.runs(node, known):
+            with pytest.raises(OwnershipLostError):
+                self.run(node.change(turn))
+            return
+        self.run(node.change(turn))
+        known.turn = turn
+        if turn.ended:
+            known.runner = None
 
     # --- what happens
 
@@ -141,187 +164,153 @@ class TurnStoreMachine(RuleBasedStateMachine):
         number=st.integers(0, 1),
         session=st.sampled_from(SESSIONS),
         interrupts=st.booleans(),
-        at_once=st.booleans(),
+        starts=st.booleans(),
     )
-    def accept(self, number: int, session: str, interrupts: bool, at_once: bool) -> None:
+    def accept(self, number: int, session: str, interrupts: bool, starts: bool) -> None:
         node, turn = self.nodes[number], new_turn(session)
-        others = [one for one in self.turns if one.turn.session_id == session]
-        start = became(turn, "running") if at_once else None
-        stored = self.run(node.accept(turn, interrupts=interrupts, start=start))
-        busy = any(one.unfinished for one in others)
-        assert stored == (start if start and not busy else turn)
-        if interrupts:
-            for one in others:
-                one.cancel = one.cancel or one.status == "running"
-        self.turns.append(Known(stored, self.last_place(session) + 1, interrupts, node.name))
-
-    @precondition(lambda self: self.owned("queued"))
-    @rule(data=st.data())
-    def claim(self, data: st.DataObject) -> None:
-        known = data.draw(st.sampled_from(self.owned("queued")))
-        if known.cancel:
-            with pytest.raises(CancelRequestedError):
-                self.run(self.node_of(known).claim(known.turn))
-            return
-        free = not any(other.goes_before(known) for other in self.turns)
-        assert self.run(self.node_of(known).claim(known.turn)) == free
-        if free:
-            known.turn = became(known.turn, "running")
+        on_busy = "interrupt" if interrupts else "queue"
+        stored = self.run(node.accept(turn, on_busy=on_busy, starts=starts))
+        before = self.unfinished_in(session)
+        begins = starts and not before
+        assert stored == (became(turn, "running") if begins else turn)
+        if interrupts and before:
+            before[0].cancel = True
+        known = Known(stored, self.next_position(session), interrupts)
+        if begins:
+            known.run, known.runner = 1, node.name
+        self.turns.append(known)
 
     @precondition(lambda self: self.turns)
     @rule(data=st.data(), number=st.integers(0, 1))
-    def claim_what_cannot_be_claimed(self, data: st.DataObject, number: int) -> None:
-        node = self.nodes[number]
-        known = data.draw(st.sampled_from(self.turns))
-        if known.status == "queued" and known.owner == node.name:
-            return
-        with pytest.raises(OwnershipLostError):
-            self.run(node.claim(known.turn))
+    def take(self, data: st.DataObject, number: int) -> None:
+        self.begin_run(self.any_turn(data, "queued", "running"), self.nodes[number])
 
-    @precondition(lambda self: self.owned("running"))
+    def begin_run(self, known: Known, node: Node) -> None:
+        taken = self.run(node.take(known.turn))
+        if not known.unfinished:
+            assert taken is None
+            return
+        assert taken is not None
+        was_running = known.status == "running"
+        if was_running or not known.cancel:
+            known.recoveries += was_running and known.runner is not None
+            known.run, known.runner = known.run + 1, node.name
+            known.turn = known.turn if was_running else became(known.turn, "running")
+        assert (taken.stored.turn, taken.was_running) == (known.turn, was_running)
+        stored = self.run(node.store.stored(known.turn_id))
+        may_be_stored = stored.message_may_be_stored if was_running else False
+        assert taken.stored == replace(stored, message_may_be_stored=may_be_stored)
+
+    @precondition(lambda self: self.turns)
     @rule(data=st.data(), texts=st.lists(st.text(max_size=3), min_size=1, max_size=3))
     def add(self, data: st.DataObject, texts: list[str]) -> None:
-        known = data.draw(st.sampled_from(self.owned("running")))
-        self.run(self.node_of(known).add(known.turn, *texts))
+        known = self.any_turn(data, "running")
+        node = self.writer(data, known)
+        if self.runs(node, known):
+            self.run(node.add(known.turn, *texts))
+            return
+        with pytest.raises(OwnershipLostError):
+            self.run(node.add(known.turn, *texts))
 
-    @precondition(lambda self: self.owned("running"))
+    @precondition(lambda self: self.turns)
     @rule(data=st.data(), status=st.sampled_from(["succeeded", "failed", "cancelled"]))
     def finish(self, data: st.DataObject, status: TurnStatus) -> None:
-        known = data.draw(st.sampled_from(self.owned("running")))
-        known.turn = self.run(self.node_of(known).finish(known.turn, status))
-        known.owner = None
+        known = self.any_turn(data, "running")
+        self.write(self.writer(data, known), known, became(known.turn, status))
 
-    @precondition(lambda self: self.owned("queued"))
-    @rule(data=st.data())
-    def cancel_queued(self, data: st.DataObject) -> None:
-        known = data.draw(st.sampled_from(self.owned("queued")))
-        known.turn = self.run(self.node_of(known).finish(known.turn, "cancelled"))
-        known.owner = None
-
-    @precondition(lambda self: self.owned("running"))
+    @precondition(lambda self: self.turns)
     @rule(data=st.data())
     def ask(self, data: st.DataObject) -> None:
-        known = data.draw(st.sampled_from(self.owned("running")))
+        known = self.any_turn(data, "running")
         asked = became(known.turn, "waiting_input", pending_input=ASKED)
-        self.run(self.node_of(known).change(asked))
-        known.turn, known.owner = asked, None
+        self.write(self.writer(data, known), known, asked)
+
+    @precondition(lambda self: self.turns)
+    @rule(data=st.data())
+    def release(self, data: st.DataObject) -> None:
+        known = self.any_turn(data, "running")
+        node = self.writer(data, known)
+        self.run(node.release(known.turn))
+        if self.runs(node, known):
+            known.runner = None
 
     @precondition(lambda self: self.turns)
     @rule(data=st.data(), number=st.integers(0, 1))
     def answer(self, data: st.DataObject, number: int) -> None:
-        node = self.nodes[number]
-        known = data.draw(st.sampled_from(self.those("waiting_input") or self.turns))
+        known = self.any_turn(data, "waiting_input")
         queued = became(known.turn, "queued", pending_input=[])
-        answering = node.store.answer(queued, said("yes"), begun=False)
+        store = self.nodes[number].store
+        answering = store.answer(queued, said("yes"), message_may_be_stored=False)
         if known.status != "waiting_input":
             with pytest.raises(ConflictError):
                 self.run(answering)
             return
         self.run(answering)
-        known.place = self.last_place(known.turn.session_id) + 1
-        known.turn, known.owner, known.interrupts = queued, node.name, False
+        known.position = self.next_position(known.turn.session_id)
+        known.turn, known.interrupts = queued, False
 
     @precondition(lambda self: self.turns)
-    @rule(data=st.data(), number=st.integers(0, 1))
-    def end_waiting(self, data: st.DataObject, number: int) -> None:
-        known = data.draw(st.sampled_from(self.those("waiting_input") or self.turns))
+    @rule(
+        data=st.data(),
+        number=st.integers(0, 1),
+        before=st.sampled_from(["queued", "waiting_input"]),
+    )
+    def end_idle(self, data: st.DataObject, number: int, before: TurnStatus) -> None:
+        known = self.any_turn(data, before)
         ended = became(known.turn, "cancelled")
-        waits = known.status == "waiting_input"
-        assert self.run(self.nodes[number].store.end_waiting(ended)) == waits
-        if waits:
+        last = self.run(self.nodes[number].store.end(ended, before=before))
+        assert (last is not None) == (known.status == before)
+        if last is not None:
             known.turn = ended
 
     @precondition(lambda self: self.turns)
     @rule(data=st.data(), number=st.integers(0, 1))
     def request_cancel(self, data: st.DataObject, number: int) -> None:
-        known = data.draw(st.sampled_from(self.turns))
-        self.run(self.nodes[number].store.request_cancel(known.turn.turn_id))
+        known = self.any_turn(data, "queued", "running")
+        self.run(self.nodes[number].store.request_cancel(known.turn_id))
         known.cancel = True
-
-    # --- lives and deaths
 
     @rule(number=st.integers(0, 1))
     def crash(self, number: int) -> None:
-        """A node is not heard of any more; after a while its successor starts."""
-        self.dead.append(self.nodes[number])
-        self.run(self.nodes[number].fall_silent())
+        """A process seems to have died, and its successor starts; it may only have been slow."""
+        self.nodes.append(self.nodes[number])
         self.nodes[number] = self.born()
-
-    @rule(number=st.integers(0, 1))
-    def stop(self, number: int) -> None:
-        node = self.nodes[number]
-        self.run(node.store.release())
-        for one in self.turns:
-            if one.owner == node.name:
-                one.owner = None
-        self.nodes[number] = self.born()
-
-    @precondition(lambda self: any(one.unfinished for one in self.turns))
-    @rule(data=st.data(), number=st.integers(0, 1))
-    def adopt(self, data: st.DataObject, number: int) -> None:
-        unfinished = [one for one in self.turns if one.unfinished]
-        self.take_over(data.draw(st.sampled_from(self.orphans() or unfinished)), number)
-
-    def take_over(self, known: Known, number: int) -> None:
-        node = self.nodes[number]
-        adopted = self.run(node.store.adopt(known.turn.turn_id))
-        if known.owner != node.name and self.alive(known.owner):
-            assert adopted is None
-            return
-        assert adopted is not None
-        known.recoveries += known.status == "running" and known.owner is not None
-        known.owner = node.name
-        assert adopted.turn == known.turn
-        assert (adopted.recoveries, adopted.cancel_requested) == (known.recoveries, known.cancel)
-
-    @precondition(lambda self: self.dead and self.turns)
-    @rule(data=st.data())
-    def dead_node_wakes_up(self, data: st.DataObject) -> None:
-        """It was only slow; what others have taken over it cannot touch."""
-        node = data.draw(st.sampled_from(self.dead))
-        lost = [one for one in self.turns if one.owner != node.name]
-        if not lost:
-            return
-        known = data.draw(st.sampled_from(lost))
-        with pytest.raises(OwnershipLostError):
-            self.run(node.add(known.turn, "late"))
-        with pytest.raises(OwnershipLostError):
-            self.run(node.finish(known.turn))
 
     # --- what holds always
 
     @invariant()
     def the_store_says_what_the_model_says(self) -> None:
-        if not self.turns:
-            return
-        self.run(self._compare())
+        if self.turns:
+            self.run(self._compare())
 
     async def _compare(self) -> None:
         store = self.nodes[0].store
         for session in SESSIONS:
             found, _ = await store.of_session(("app", "u", session), limit=1000)
             known = [one for one in self.turns if one.turn.session_id == session]
-            known.sort(key=lambda one: -one.place)
+            known.sort(key=lambda one: -one.position)
             assert list(found) == [one.turn for one in known]
-            assert sum(turn.status == "running" for turn in found) <= 1
-        orphans = await store.orphans()
-        assert set(orphans) == {one.turn.turn_id for one in self.orphans()}
-        for node in self.nodes:
-            wanted = {
-                one.turn.turn_id
-                for one in self.turns
-                if one.unfinished and one.cancel and one.owner == node.name
-            }
-            assert set(await node.store.cancels_requested()) == wanted
-        last = self.turns[-1].turn
-        assert_whole(await log_of(self.nodes[0], last.turn_id), final=last.final)
+            unfinished = await store.unfinished(("app", "u", session))
+            assert list(unfinished) == [one.turn_id for one in self.unfinished_in(session)]
+        cancelled = {one.turn_id for one in self.turns if one.unfinished and one.cancel}
+        assert set(await store.cancels_requested()) == cancelled
+        last = self.turns[-1]
+        stored = await store.stored(last.turn_id)
+        assert (stored.run, stored.recoveries, stored.cancel_requested) == (
+            last.run,
+            last.recoveries,
+            last.cancel,
+        )
+        entries = await log_of(self.nodes[0], last.turn_id)
+        assert_whole(entries, final=last.turn.final)
+        assert len(entries) == stored.last
 
     def teardown(self) -> None:
-        """Whatever has happened, every turn can come to its end, in order."""
+        """Bring every turn to its end, which must still be possible."""
         try:
-            self.end_all()
             for known in self.turns:
-                entries = self.run(log_of(self.nodes[1], known.turn.turn_id))
+                self.end(known)
+                entries = self.run(log_of(self.nodes[1], known.turn_id))
                 assert_whole(entries)
                 assert entries[-1].data == known.turn
         finally:
@@ -329,27 +318,16 @@ class TurnStoreMachine(RuleBasedStateMachine):
             self.runner.close()
             self.directory.cleanup()
 
-    def end_all(self) -> None:
-        for known in self.orphans():
-            self.take_over(known, 0)
-        for known in self.those("waiting_input"):
-            known.turn = became(known.turn, "failed")
-            assert self.run(self.nodes[0].store.end_waiting(known.turn))
-        while unfinished := self.those("queued", "running"):
-            known = _first(unfinished)
-            node = self.node_of(known)
-            if known.status == "queued" and not known.cancel:
-                assert self.run(node.claim(known.turn))
-                known.turn = became(known.turn, "running")
-            known.turn = self.run(node.finish(known.turn))
-            known.owner = None
-
-
-def _first(unfinished: Sequence[Known]) -> Known:
-    """One that nothing stands before."""
-    running = (one for one in unfinished if one.status == "running")
-    free = (one for one in unfinished if not any(o.goes_before(one) for o in unfinished))
-    return next(running, None) or next(free)
+    def end(self, known: Known) -> None:
+        node = self.nodes[0]
+        if known.unfinished:
+            self.begin_run(known, node)
+        if known.status == "running":
+            self.write(node, known, became(known.turn, "succeeded"))
+        elif not known.turn.final:
+            ended = became(known.turn, "failed")
+            assert self.run(node.store.end(ended, before=known.status))
+            known.turn = ended
 
 
 TestTurnStore = TurnStoreMachine.TestCase

@@ -39,7 +39,7 @@ _LOOK_AGAIN_S = 0.05
 
 
 class Place:
-    """One database with one or more nodes on it, and its clients.
+    """One database with one server on it, or several on PostgreSQL, and its clients.
 
     Args:
         nursery: Bears the servers.
@@ -60,7 +60,7 @@ class Place:
         self._nursery = nursery
         self._environment = {
             "ODA_DATABASE_URL": self.database_url,
-            "ODA_TURN__LEASE_S": "0.5",
+            "ODA_TURN__SILENT_S": "0.5",
             "ODA_RETRY__INITIAL_DELAY_S": "0.05",
             "ODA_TEST_EFFECTS": str(self.effects),
             ARMED_BY: str(self._armed),
@@ -68,7 +68,7 @@ class Place:
         }
 
     def server(self) -> Server:
-        """One more node; it does not live yet."""
+        """One more server; it does not live yet."""
         server = Server(self._nursery, self._directory, self._environment)
         self.servers.append(server)
         return server

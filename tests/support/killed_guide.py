@@ -33,7 +33,7 @@ class Held(BaseModel, frozen=True):
 
 def node(directory: Path) -> OdaContext:
     """A context, not opened yet, on the SQLite database in a directory."""
-    return guide(directory, clock=SystemClock(), turn={"lease_s": 0.5})
+    return guide(directory, clock=SystemClock())
 
 
 @asynccontextmanager

@@ -95,7 +95,7 @@ class _Life:
 
 
 class Server:
-    """One node at one address, in one life after the other."""
+    """One server at one address, in one life after the other."""
 
     def __init__(
         self,

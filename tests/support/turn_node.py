@@ -21,7 +21,7 @@ from tests.support.cues import cues
 REPOSITORY = Path(__file__).parents[2]
 AGENTS = Path(__file__).parent / "turn_agents"
 APP, USER = "actor", "u"
-LEASE_S = 1.5
+SILENT_S = 3.0
 
 
 class Plan(BaseModel, frozen=True):
@@ -40,7 +40,7 @@ def node(url: str, directory: Path, *, turn: Mapping[str, Any] = {}, **options: 
         data_dir=directory,
         config_dir=directory,
         database_url=url,
-        turn={"lease_s": LEASE_S, "grace_s": 0.0, **turn},
+        turn={"silent_s": SILENT_S, "grace_s": 0.0, **turn},
         retry={"initial_delay_s": 0.01},
         **options,
     )

@@ -3,7 +3,7 @@
 import itertools
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
 from google.adk.events import Event
@@ -12,15 +12,13 @@ from sqlalchemy import Connection
 
 from oda.database.database import Database, open_database
 from oda.database.migrate import upgrade
+from oda.testing import FakeClock
 from oda.turn.log import Entry, EntryKind
 from oda.turn.record import Turn, TurnStatus
-from oda.turn.rows import StoredTurn
-from oda.turn.store import TurnStore
+from oda.turn.store import TakenTurn, TurnStore
 from oda.turn.submission import TurnInput
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
-LEASE = timedelta(hours=1)
-"""Longer than any test."""
 
 _numbers = itertools.count(1)
 
@@ -63,83 +61,94 @@ def became(turn: Turn, status: TurnStatus, *, at: datetime = START, **changes: A
 
 
 class Node:
-    """One of several processes on a database: its connection, its name, and its store."""
+    """One of several processes on a database: its name, its store, and the runs it has begun.
+
+    It may write for a run that another process has ended meanwhile; the store refuses that.
+    """
 
     def __init__(self, database: Database, name: str) -> None:
         self.database = database
         self.name = name
-        self.store = TurnStore(database, name)
+        self.store = TurnStore(database, FakeClock(START.timestamp()), runner=name)
+        self.runs: dict[str, int] = {}
+        """Number of its last run of each turn."""
 
     async def accept(self, turn: Turn, **options: Any) -> Turn:
         accepted = await self.store.accept(turn, said("hello"), **options)
+        if accepted.turn.status == "running" and not accepted.replayed:
+            self.runs[turn.turn_id] = 1
         return accepted.turn
 
-    async def claim(self, turn: Turn) -> bool:
-        return await self.store.claim(became(turn, "running")) is not None
+    async def take(self, turn: Turn) -> TakenTurn | None:
+        taken = await self.store.take(turn.turn_id)
+        if taken is not None and taken.stored.turn.status == "running":
+            self.runs[turn.turn_id] = taken.stored.run
+        return taken
+
+    async def begin(self, turn: Turn) -> Turn:
+        """Begin a run of a turn that must run."""
+        taken = await self.take(turn)
+        assert taken is not None
+        assert taken.stored.turn.status == "running"
+        return taken.stored.turn
+
+    async def release(self, turn: Turn) -> None:
+        await self.store.release(turn.turn_id, self._run_of(turn))
+
+    async def hold(self, turn: Turn) -> None:
+        await self.store.hold(turn.turn_id, self._run_of(turn))
 
     async def add(self, turn: Turn, *texts: str) -> None:
         """Store events of a running turn, without its record."""
-        await self._save(turn.turn_id, [("event", spoken(text)) for text in texts], None)
+        await self._save(turn, [spoken(text) for text in texts])
 
     async def change(self, turn: Turn) -> None:
         """Store the record, and that it has changed."""
-        kind: EntryKind = "done" if turn.final else "turn"
-        await self._save(turn.turn_id, [(kind, turn)], turn, at=turn.finished_at or START)
+        await self._save(turn, [turn], at=turn.finished_at or START)
 
     async def finish(self, turn: Turn, status: TurnStatus = "succeeded") -> Turn:
+        """End a turn that runs."""
         ended = became(turn, status)
         await self.change(ended)
         return ended
 
     async def run(self, turn: Turn) -> Turn:
-        """Claim a turn that nothing stands before, and end it."""
-        assert await self.claim(turn)
-        return await self.finish(became(turn, "running"))
+        """Run a turn from its beginning to its end."""
+        return await self.finish(await self.begin(turn))
 
     async def _save(
-        self,
-        turn_id: str,
-        things: Sequence[tuple[EntryKind, Turn | Event]],
-        turn: Turn | None,
-        *,
-        at: datetime = START,
+        self, turn: Turn, things: Sequence[Turn | Event], *, at: datetime = START
     ) -> None:
-        last = (await self.store.stored(turn_id)).last
-        entries = [Entry.of(n, kind, data) for n, (kind, data) in enumerate(things, last + 1)]
-        ended_at = at if turn is not None and turn.ended else None
+        run = self._run_of(turn)
+        last = (await self.store.stored(turn.turn_id)).last
+        ended_at = at if turn.ended else None
 
         def write(connection: Connection) -> None:
-            self.store.guard(turn_id, connection)
-            for entry in entries:
-                if entry.data is turn:
-                    self.store.save(connection, turn=turn, entry=entry, ended_at=ended_at)
+            self.store.guard(turn.turn_id, run, connection)
+            for number, thing in enumerate(things, last + 1):
+                entry = Entry.of(number, _kind_of(thing), thing)
+                if isinstance(thing, Turn):
+                    self.store.save(connection, turn=thing, run=run, entry=entry, ended_at=ended_at)
                 else:
-                    self.store.add_entry(connection, turn_id=turn_id, entry=entry)
+                    self.store.add_entry(connection, turn_id=turn.turn_id, entry=entry)
 
         await self.database.journal.run(write)
 
-    async def live(self) -> None:
-        """Say that it lives."""
-        await self.store.renew_lease(LEASE)
+    def _run_of(self, turn: Turn) -> int:
+        return self.runs.get(turn.turn_id, 0)
 
-    async def fall_silent(self) -> None:
-        """Let its lease run out: for the others it is dead."""
-        await self.store.renew_lease(timedelta(seconds=-1))
 
-    async def adopt_all(self) -> list[StoredTurn]:
-        """Take over what dead nodes have left, in its order."""
-        found = [await self.store.adopt(one) for one in await self.store.orphans()]
-        return [one for one in found if one is not None]
+def _kind_of(thing: Turn | Event) -> EntryKind:
+    if isinstance(thing, Event):
+        return "event"
+    return "done" if thing.final else "turn"
 
 
 @asynccontextmanager
 async def open_node(url: str, name: str) -> AsyncIterator[Node]:
-    """A node that is alive until it falls silent."""
     async with open_database(url) as database:
         await upgrade(database.engine)
-        node = Node(database, name)
-        await node.live()
-        yield node
+        yield Node(database, name)
 
 
 async def log_of(node: Node, turn_id: str) -> list[Entry]:

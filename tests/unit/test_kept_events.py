@@ -61,3 +61,17 @@ def test_sessions_that_were_not_used_for_longest_make_room() -> None:
             kept.recent(("app", "user", "a"), 1)
     there = [name for name in "abc" if kept.revision(("app", "user", name), 1)]
     assert there == ["a", "c"]
+
+
+def test_sessions_that_nobody_uses_any_more_are_dropped() -> None:
+    time_s = 0.0
+    kept = KeptEvents(lambda: time_s)
+    for name in "abc":
+        kept.put(("app", "user", name), "1", events(1), [1], whole=True)
+    time_s = kept_events._IDLE_S / 2
+    kept.recent(("app", "user", "a"), 1)
+    kept.append(("app", "user", "b"), "1", "2", events(1)[0], 1)
+    time_s = kept_events._IDLE_S
+    kept.put(("app", "user", "d"), "1", events(1), [1], whole=True)
+    known = [kept.revision(("app", "user", name), None) for name in "abcd"]
+    assert known == ["1", "2", None, "1"]

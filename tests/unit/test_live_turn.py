@@ -11,19 +11,17 @@ from google.adk.events import Event
 from google.genai.types import Content, FunctionCall, Part
 from hypothesis import given
 from hypothesis import strategies as st
-from sqlalchemy import Connection, update
 from sqlalchemy import event as sqlalchemy_event
 
 from oda.database.database import Database, open_database
 from oda.database.engine import database_engine
 from oda.database.migrate import upgrade
-from oda.database.schema import turns
 from oda.errors import OwnershipLostError
 from oda.message.progress import progress_event, progress_of
 from oda.testing import FakeClock
 from oda.turn.live import LiveTurn
-from oda.turn.log import REPLACES_PARTIAL, Entry, joined
-from tests.support.turns import Node, assert_whole, became, log_of, new_turn, spoken
+from oda.turn.log import REPLACES_PARTIAL, Entry, TurnLog, joined
+from tests.support.turns import Node, assert_whole, log_of, new_turn, spoken
 
 PATIENCE_S = 20.0
 
@@ -109,14 +107,11 @@ def node(database: Database) -> Node:
 
 
 async def running(node: Node) -> LiveTurn:
-    """A turn that has begun, with two entries."""
-    queued = new_turn()
-    turn = became(queued, "running")
-    await node.accept(queued, start=turn)
-    live = LiveTurn(queued, node.store, node.database.journal, FakeClock())
-    live.publish(queued, turn)
-    live.turn = turn
-    return live
+    """A turn whose run has begun, with two entries."""
+    turn = await node.accept(new_turn(), starts=True)
+    stored, log = await node.store.stored(turn.turn_id), TurnLog()
+    log.publish(await log_of(node, turn.turn_id))
+    return LiveTurn(stored, log, node.store, node.database.journal, FakeClock())
 
 
 def texts(entries: list[Entry]) -> list[str]:
@@ -182,7 +177,7 @@ async def test_event_that_is_stored_already_is_not_added_again(node: Node) -> No
     assert texts(live.log.read(0)) == ["once"]
 
 
-async def test_events_of_an_earlier_life_are_known_by_their_ids(node: Node) -> None:
+async def test_events_of_an_earlier_run_are_known_by_their_ids(node: Node) -> None:
     before = await running(node)
     event = spoken("before")
     before.append(event)
@@ -190,16 +185,20 @@ async def test_events_of_an_earlier_life_are_known_by_their_ids(node: Node) -> N
     while before.log.last < 4:
         await asyncio.wait_for(before.log.changed(before.log.last), PATIENCE_S)
     before.abandon()
+    taken = await node.take(before.turn)
+    assert taken is not None
+    log = TurnLog(taken.stored.last)
     after = LiveTurn(
-        before.turn, node.store, node.database.journal, FakeClock(), last=4, seen=[event.id]
+        taken.stored, log, node.store, node.database.journal, FakeClock(), seen=[event.id]
     )
+    assert (after.run, after.turn) == (2, before.turn)
     assert not after.append(event)
     assert after.append(spoken("after"))
     await after.end(status="succeeded")
     entries = await log_of(node, after.turn.turn_id)
     assert_whole(entries)
     assert texts(entries) == ["before", "after"]
-    assert after.log.read(4) == entries[4:]
+    assert log.read(4) == entries[4:]
 
 
 async def test_previews_are_shown_at_once_and_never_stored(node: Node) -> None:
@@ -340,24 +339,16 @@ async def test_turn_waits_for_the_database_and_loses_nothing(tmp_path: Path) -> 
     assert [e.json for e in live.log.read(0)] == [e.json for e in entries]
 
 
-# --- when another node has the turn
-
-
-async def give_away(node: Node, live: LiveTurn) -> None:
-    def operation(connection: Connection) -> None:
-        taken = update(turns).where(turns.c.turn_id == live.turn.turn_id).values(owner="there")
-        connection.execute(taken)
-
-    await node.database.journal.run(operation)
+# --- when a later run has begun
 
 
 @pytest.mark.parametrize("adds", ["an event", "a change", "its end"])
-async def test_node_that_has_lost_the_turn_hears_of_it_and_stores_nothing(
+async def test_run_that_is_not_the_latest_hears_of_it_and_stores_nothing(
     node: Node, adds: str
 ) -> None:
     async with asyncio.timeout(PATIENCE_S):
         live = await running(node)
-        await give_away(node, live)
+        await Node(node.database, "there").begin(live.turn)
         if adds == "its end":
             with pytest.raises(OwnershipLostError):
                 await live.end(status="succeeded")

@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Sequence
 
 from oda.server import AppConversations, key_of_request
-from oda.turn.store import Accepted
+from oda.turn.admission import Accepted
 
 from ..brief import check
 from ..request import ArticleRequest

@@ -10,7 +10,7 @@ from oda.server.guarded_socket import GuardedSocket
 from oda.server.socket_messages import RequestId
 from oda.server.turn_frames import Frame, View, turn_frames
 from oda.server.v1.socket_frames import frame_message
-from oda.turn.in_process import InProcessEngine
+from oda.turn.engine import TurnEngine
 
 _MOST = 100
 """Maximum number of turns followed by one socket at a time."""
@@ -35,7 +35,7 @@ class FollowedTurns:
     """
 
     def __init__(
-        self, socket: GuardedSocket, turns: InProcessEngine, view: View, partials: bool
+        self, socket: GuardedSocket, turns: TurnEngine, view: View, partials: bool
     ) -> None:
         self._socket = socket
         self._turns = turns

@@ -1,8 +1,8 @@
 """An agent without a real model, which does what it is told.
 
 `hold NAME` answers when the test says so, `late NAME` asks its model only then, `pay 1 2` asks a
-person about each payment, `stream a b` says it word by word, `alone NAME` shows how many do it at
-once; what else it is told it repeats.
+person about each payment, `stream a b` says it word by word, `dictate NAME a b` as well but waits
+before the last word, `alone NAME` shows how many do it at once; what else it is told it repeats.
 """
 
 import asyncio
@@ -50,6 +50,13 @@ class Actor(BaseLlm):
             return
         if verb == "stream" and stream:
             for word in words:
+                yield _said(f"{word} ", partial=True)
+        if verb == "dictate" and stream:
+            name, *words = words
+            for word in words:
+                if word == words[-1]:
+                    cues.begun[name].set()
+                    await cues.go[name].wait()
                 yield _said(f"{word} ", partial=True)
         yield _said(text)
 

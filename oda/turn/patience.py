@@ -1,0 +1,133 @@
+"""procrastinate as a long-lived process needs it: outages and lost jobs end no worker."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, LiteralString, TypeVar
+
+from procrastinate import PsycopgConnector, RetryDecision
+from procrastinate.exceptions import ConnectorException, JobAborted
+from procrastinate.jobs import Job, Status
+from procrastinate.manager import JobManager, NotificationCallback
+from procrastinate.retry import BaseRetryStrategy
+from psycopg import InterfaceError, OperationalError
+from psycopg_pool import AsyncConnectionPool
+
+from oda.database.listener import libpq_url
+from oda.database.postgres import TRANSPORT, ImpatientAsyncConnection
+from oda.telemetry import get_logger
+
+log = get_logger(__name__)
+
+T = TypeVar("T")
+
+CHANNEL = "procrastinate_any_queue_v1"
+"""Where procrastinate tells of new jobs, and of those to be aborted."""
+_POOL_SIZE = 4
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.1, 2.0
+_PASSING = OperationalError | InterfaceError
+
+
+class PatientConnector(PsycopgConnector):
+    """Repeats queries while the database cannot be reached."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__()
+        self.url = url
+        self.patient = True
+        self.in_doubt = False
+        """Whether a job may have been fetched without our knowing."""
+
+    async def execute_query_async(self, query: LiteralString, **arguments: Any) -> None:
+        await self._patiently(super().execute_query_async, query, arguments)
+
+    async def execute_query_one_async(
+        self, query: LiteralString, **arguments: Any
+    ) -> dict[str, Any]:
+        return await self._patiently(super().execute_query_one_async, query, arguments)
+
+    async def execute_query_all_async(
+        self, query: LiteralString, **arguments: Any
+    ) -> list[dict[str, Any]]:
+        return await self._patiently(super().execute_query_all_async, query, arguments)
+
+    async def _patiently(
+        self,
+        execute: Callable[..., Awaitable[T]],
+        query: LiteralString,
+        arguments: Mapping[str, Any],
+    ) -> T:
+        pause_s = FIRST_PAUSE_S
+        while True:
+            try:
+                return await execute(query, **arguments)
+            except ConnectorException as error:
+                if not (self.patient and isinstance(error.__cause__, _PASSING)):
+                    raise
+                log.debug("queue_not_reached", again_in_s=pause_s, exc_info=error)
+                self.in_doubt = True
+            await asyncio.sleep(pause_s)
+            pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
+
+
+class PatientJobs(JobManager):
+    """Hears by the process's listener, and ends no job that another process has replaced."""
+
+    def __init__(self, connector: PatientConnector) -> None:
+        super().__init__(connector)
+        self.heard: asyncio.Queue[Any] = asyncio.Queue()
+        """Notifications that the worker has not been told of."""
+        self._fetched = asyncio.Event()
+
+    async def listen_for_jobs(
+        self, *, on_notification: NotificationCallback, queues: Iterable[str] | None = None
+    ) -> None:
+        while True:
+            notification = await self.heard.get()
+            await on_notification(channel=CHANNEL, notification=notification)
+            if not self._fetched.is_set():  # a worker forgets what it is told while it fetches
+                await self._fetched.wait()
+                await on_notification(channel=CHANNEL, notification=notification)
+
+    async def fetch_job(self, queues: Iterable[str] | None, worker_id: int) -> Job | None:
+        self._fetched.clear()
+        try:
+            return await super().fetch_job(queues, worker_id)
+        finally:
+            self._fetched.set()
+
+    async def finish_job(self, job: Job, status: Status, delete_job: bool) -> None:
+        with _replaced(job):
+            await super().finish_job(job, status, delete_job)
+
+    async def retry_job(self, job: Job, *args: Any, **options: Any) -> None:
+        with _replaced(job):
+            await super().retry_job(job, *args, **options)
+
+
+@contextmanager
+def _replaced(job: Job) -> Iterator[None]:
+    try:
+        yield
+    except ConnectorException as error:
+        log.info("job_replaced", job_id=job.id, exc_info=error)
+
+
+class GivenBack(BaseRetryStrategy):
+    """Puts a job back that its worker had no time to end; others start it at once."""
+
+    def get_retry_decision(self, *, exception: BaseException, job: Job) -> RetryDecision | None:
+        return RetryDecision() if isinstance(exception, JobAborted) else None
+
+
+def queue_pool(url: str) -> "AsyncConnectionPool[Any]":
+    """Return a pool, not opened: single statements, which a pooler in between may spread."""
+    return AsyncConnectionPool(
+        libpq_url(url),
+        connection_class=ImpatientAsyncConnection,
+        kwargs={"autocommit": True, "prepare_threshold": None, **TRANSPORT},
+        min_size=1,
+        max_size=_POOL_SIZE,
+        timeout=4.0,
+        open=False,
+    )
