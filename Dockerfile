@@ -10,7 +10,8 @@ ENV UV_PROJECT_ENVIRONMENT=/opt/oda UV_LINK_MODE=copy
 RUN uv sync --frozen --no-dev --no-editable --all-extras --compile-bytecode
 
 FROM python:3.11-slim-bookworm
-RUN useradd --system --uid 10001 --home-dir /data --no-create-home oda && install -d -o oda /data
+RUN useradd --system --uid 10001 --home-dir /data --no-create-home oda \
+    && install -d -o oda /data /workspaces
 COPY --from=build /opt/oda /opt/oda
 WORKDIR /srv
 COPY agents agents

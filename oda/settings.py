@@ -485,7 +485,7 @@ class Settings(BaseSettings):
         A pooler gives each transaction another connection, which knows no prepared statements.
         """
         url = self.database_url or f"sqlite:///{self.data_dir.resolve() / 'oda.db'}"
-        if self.listen_url is None:
+        if self.listen_url is None or not url.startswith("postgres"):
             return url
         return f"{url}{'&' if '?' in url else '?'}{UNPREPARED}"
 

@@ -4,12 +4,14 @@ import os
 import stat
 import time
 from pathlib import Path
+from sqlite3 import SQLITE_BUSY, Cursor, OperationalError
 from typing import Any
 
 from sqlalchemy import Engine, create_engine, event
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, DisconnectionError, SQLAlchemyError
 from sqlalchemy.pool import ConnectionPoolEntry, PoolProxiedConnection
+from tenacity import retry, retry_if_exception, stop_after_delay, wait_random
 
 from oda.database.failures import first_line
 from oda.database.postgres import connect_impatiently, pinged_briefly
@@ -187,9 +189,24 @@ def _ping_after_a_pause(engine: Engine, trusted_s: float) -> None:
     event.listen(engine, "checkout", check)
 
 
+def _is_locked(error: BaseException) -> bool:
+    return isinstance(error, OperationalError) and error.sqlite_errorcode == SQLITE_BUSY
+
+
+@retry(
+    retry=retry_if_exception(_is_locked),
+    wait=wait_random(max=0.05),
+    stop=stop_after_delay(_LOCK_TIMEOUT_S),
+    reraise=True,
+)
+def _write_ahead(cursor: Cursor) -> None:
+    # Of connections that open a new file together, SQLite lets some fail here without a wait.
+    cursor.execute("PRAGMA journal_mode=WAL")
+
+
 def _tune_sqlite(connection: Any, _: object) -> None:
     cursor = connection.cursor()
-    cursor.execute("PRAGMA journal_mode=WAL")
+    _write_ahead(cursor)
     cursor.execute("PRAGMA synchronous=NORMAL")
     cursor.execute("PRAGMA foreign_keys=ON")
     cursor.execute("PRAGMA cache_size=-1024")  # KiB; each connection has a cache of its own

@@ -315,7 +315,7 @@ def _size_of(turn: Turn, given: TurnInput) -> int:
 
 
 def _one_at_a_time(connection: Connection, *names: str) -> None:
-    """Lock a name against other nodes until the end of the transaction.
+    """Lock a name against other processes until the end of the transaction.
 
     SQLite has one writer at a time anyway.
     """

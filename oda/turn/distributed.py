@@ -30,6 +30,33 @@ _LATE, _LATE_AT_MOST = 1.5, 3
 """Intervals after which a sweep is late, and number of late ones in a row that change nothing."""
 
 
+class Punctuality:
+    """Tells whether what a sweep finds may be due to a standstill, of this process or of all.
+
+    After one, the others must have had the time for a heartbeat.
+
+    Args:
+        every_s: Interval of the sweeps.
+    """
+
+    def __init__(self, every_s: float, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self._every_s = every_s
+        self._monotonic = monotonic
+        self.begin()
+
+    def begin(self) -> None:
+        """Have the first interval begin now."""
+        self._swept_at = self._monotonic()
+        self._late_in_a_row = 0
+
+    def is_late(self) -> bool:
+        """Return whether a sweep must judge nobody. Called once in each sweep."""
+        before, self._swept_at = self._swept_at, self._monotonic()
+        late = self._swept_at - before > _LATE * self._every_s
+        self._late_in_a_row = self._late_in_a_row + 1 if late else 0
+        return 0 < self._late_in_a_row <= _LATE_AT_MOST
+
+
 class DistributedEngine(TurnEngine):
     """Shares turns with the other processes of a PostgreSQL database; see `TurnEngine`.
 
@@ -48,8 +75,7 @@ class DistributedEngine(TurnEngine):
         self._remote = RemoteLogs(self._store, self._queue.notify)
         self._previewing = Previewing(self._queue.notify)
         self._open = AsyncExitStack()
-        self._swept_at = 0.0
-        self._late_sweeps = 0
+        self._punctuality = Punctuality(self._sweeps_every_s)
 
     # --- the process
 
@@ -77,7 +103,7 @@ class DistributedEngine(TurnEngine):
                     concurrency=self._settings.concurrency,
                     grace_s=self._settings.grace_s,
                 )
-                self._swept_at = time.monotonic()
+                self._punctuality.begin()
                 self._repeat(self._replace_lost_jobs, self._sweeps_every_s)
             self._open = stack.pop_all()
 
@@ -105,23 +131,13 @@ class DistributedEngine(TurnEngine):
 
     async def _replace_lost_jobs(self) -> None:
         lost = await self._database.read(self._queue.lost)
-        if self._was_late():
+        if self._punctuality.is_late():
             return
         for turn_id, job_id in lost:
             if turn_id is None and job_id is not None:
                 await self._database.journal.run(partial(self._queue.drop, job_id=job_id))
             elif turn_id is not None and await self._store.replace_job(turn_id, job_id):
                 log.warning("job_lost", turn_id=turn_id, job_id=job_id)
-
-    def _was_late(self) -> bool:
-        """Return whether what this sweep has found may be due to a standstill, of us or of all.
-
-        After one, the others must have had the time for a heartbeat.
-        """
-        before, self._swept_at = self._swept_at, time.monotonic()
-        is_late = self._swept_at - before > _LATE * self._sweeps_every_s
-        self._late_sweeps = self._late_sweeps + 1 if is_late else 0
-        return 0 < self._late_sweeps <= _LATE_AT_MOST
 
     # --- turns
 

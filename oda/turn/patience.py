@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from typing import Any, LiteralString, TypeVar
 
 from procrastinate import PsycopgConnector, RetryDecision
@@ -26,6 +27,8 @@ CHANNEL = "procrastinate_any_queue_v1"
 _POOL_SIZE = 4
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.1, 2.0
 _PASSING = OperationalError | InterfaceError
+_LONG_AGO = datetime.fromtimestamp(0, UTC)
+"""A time that has come by the clock of every machine."""
 
 
 class PatientConnector(PsycopgConnector):
@@ -117,7 +120,7 @@ class GivenBack(BaseRetryStrategy):
     """Puts a job back that its worker had no time to end; others start it at once."""
 
     def get_retry_decision(self, *, exception: BaseException, job: Job) -> RetryDecision | None:
-        return RetryDecision() if isinstance(exception, JobAborted) else None
+        return RetryDecision(retry_at=_LONG_AGO) if isinstance(exception, JobAborted) else None
 
 
 def queue_pool(url: str) -> "AsyncConnectionPool[Any]":

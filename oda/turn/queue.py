@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from procrastinate import App, JobContext, SyncPsycopgConnector
-from procrastinate.exceptions import NoResult
+from procrastinate.exceptions import ConnectorException, NoResult
 from procrastinate.job_context import AbortReason
 from procrastinate.jobs import Job, Status
 from procrastinate.manager import JobManager
@@ -93,6 +93,7 @@ class JobQueue:
 
     def __init__(self, url: str, *, silent_s: float) -> None:
         self._silent_s = silent_s
+        self._beats_every_s = silent_s / 2.5
         self._connector = PatientConnector(url)
         self._app = App(connector=self._connector)
         self._jobs = self._app.job_manager = PatientJobs(self._connector)
@@ -178,7 +179,6 @@ class JobQueue:
         """Run workers, one after the other: each ends when something unexpected has failed."""
         pause_s = FIRST_PAUSE_S
         while self._connector.patient:
-            often_s = self._silent_s / 2.5
             self._worker = Worker(
                 self._app,
                 queues=queues,
@@ -187,7 +187,7 @@ class JobQueue:
                 fetch_job_polling_interval=_POLLED_EVERY_S,
                 abort_job_polling_interval=_POLLED_EVERY_S,
                 shutdown_graceful_timeout=grace_s,
-                update_heartbeat_interval=often_s,
+                update_heartbeat_interval=self._beats_every_s,
                 stalled_worker_timeout=10 * self._silent_s,
                 delete_jobs="always",
             )
@@ -204,7 +204,12 @@ class JobQueue:
             self._connector.patient = False
             if self._worker is not None:
                 self._worker.stop()  # type: ignore[no-untyped-call]
-            await asyncio.wait([self._working])
+            while not self._working.done():
+                # procrastinate ends its heartbeat before the jobs, and others would take them over.
+                if self._worker is not None and self._worker.worker_id is not None:
+                    with suppress(ConnectorException):
+                        await self._jobs.update_heartbeat(self._worker.worker_id)
+                await asyncio.wait([self._working], timeout=self._beats_every_s)
 
     def heard(self, payload: str) -> None:
         """Pass on what was heard on `CHANNEL`."""

@@ -41,8 +41,10 @@ END $$;
 CREATE TRIGGER oda_job_ended AFTER DELETE ON procrastinate_jobs
 FOR EACH ROW EXECUTE FUNCTION oda_wake_workers();
 
-CREATE TRIGGER oda_job_given_back AFTER UPDATE OF status ON procrastinate_jobs
-FOR EACH ROW WHEN (OLD.status = 'doing' AND NEW.status = 'todo')
+-- After any update, since workers skip a job that a transaction has locked: the one that gives it
+-- back, or that deletes the worker which it names.
+CREATE TRIGGER oda_job_given_back AFTER UPDATE ON procrastinate_jobs
+FOR EACH ROW WHEN (NEW.status = 'todo')
 EXECUTE FUNCTION oda_wake_workers();
 """
 """procrastinate wakes its workers for new jobs only: not when the lock of a waiting one is free."""

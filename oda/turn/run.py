@@ -30,7 +30,6 @@ from oda.errors import (
     CancelRequestedError,
     DailyLimitError,
     LimitExceededError,
-    OdaError,
     OwnershipLostError,
     SessionNotFoundError,
 )
@@ -119,7 +118,7 @@ class TurnRun:
     def turn(self) -> Turn:
         return self.live.turn
 
-    async def carry_out(self, place: Place, *, refused: OdaError | None = None) -> None:
+    async def carry_out(self, place: Place, *, refused: Exception | None = None) -> None:
         """Run the turn in the place that the caller has entered, and store its end.
 
         Args:
@@ -183,7 +182,7 @@ class TurnRun:
 
     # --- inside
 
-    async def _run(self, place: Place, refused: OdaError | None) -> TurnOutcome:
+    async def _run(self, place: Place, refused: Exception | None) -> TurnOutcome:
         """Run the turn; its message is stored whatever happens."""
         current_fence.set(partial(self._store.hold, self.turn.turn_id, self.live.run))
         current_gate.set(self._gate)

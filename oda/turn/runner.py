@@ -104,10 +104,11 @@ class TurnRunner:
         self.runs[turn.turn_id] = run
         try:
             async with nullcontext(place) if place else session.reserve_again() as entered:
+                refused: Exception | None = self._crash_loop(stored)
                 if taken.was_running:
-                    await self._catch_up(run, recorded)
+                    refused = await self._catch_up(run, recorded) or refused
                 self.process.observer.started(turn)
-                await run.carry_out(entered, refused=self._crash_loop(stored))
+                await run.carry_out(entered, refused=refused)
             if taken.was_running and run.turn.status == "cancelled":
                 await session.withdraw(turn.turn_id)
         except OwnershipLostError as error:
@@ -122,12 +123,20 @@ class TurnRunner:
     def _live(self, stored: StoredTurn, log: TurnLog, recorded: _Recorded) -> LiveTurn:
         return LiveTurn(stored, log, self._store, self._journal, self._clock, seen=recorded.seen)
 
-    async def _catch_up(self, run: TurnRun, recorded: _Recorded) -> None:
-        """Log what the session holds of a run that was cut off, and the log lacks."""
+    async def _catch_up(self, run: TurnRun, recorded: _Recorded) -> Exception | None:
+        """Log what the session holds of a run that was cut off, and the log lacks.
+
+        Returns:
+            Why the session cannot be read; raised, it would have the run repeated for ever.
+        """
         lines.warning("turn_taken_over", turn_id=run.turn.turn_id)
         self.process.observer.recovered(run.turn)
-        events = await once_stored(self._clock, run.session.events_of_turn, run.turn.turn_id)
+        try:
+            events = await once_stored(self._clock, run.session.events_of_turn, run.turn.turn_id)
+        except Exception as error:
+            return error
         run.catch_up(events, discard_partial=recorded.partial)
+        return None
 
     async def _recorded(self, turn_id: str) -> _Recorded:
         recorded = _Recorded()

@@ -101,8 +101,9 @@ async def test_a_stopping_worker_hands_its_turns_over(
     stopped = asyncio.create_task(stopping.stop())
     while (await stopping.client.get("/readyz")).status_code != 503:
         assert time.monotonic() - began < grace_s
-    assert (await ended(server.client, turn_id))["reply"] == "Here I am."
+    await called(model, 2)
     assert time.monotonic() - began <= grace_s + HANDED_OVER_WITHIN_S
+    assert (await ended(server.client, turn_id))["reply"] == "Here I am."
     assert await stopped == 0
     assert await user_messages(server.client, session) == ["hello"]
 

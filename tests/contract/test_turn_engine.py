@@ -11,6 +11,7 @@ import psycopg
 import pytest
 from google.adk.events import Event
 from sqlalchemy import or_, select, update
+from sqlalchemy import text as sql
 
 from oda import OdaContext
 from oda.clock import SystemClock
@@ -891,6 +892,56 @@ async def test_turn_of_a_living_node_is_its_own_however_wrong_its_clock_is(share
         for turn_id in turn_ids:
             assert (await here.turns.wait(turn_id)).attempts == 1
         assert cues.asked == ["hold a", "hold b"]
+
+
+async def test_node_that_stops_keeps_its_turns_for_the_grace_time(shared: Place) -> None:
+    async with shared.node(turn={"grace_s": PATIENCE_S}) as here, shared.node() as there:
+        await here.turns.recover()
+        turn_id = await hold(here, "a")
+        await there.turns.recover()
+        stopping = asyncio.create_task(here.turns.close())
+        await asyncio.sleep(2 * SILENT_S)
+        cues.go["a"].set()
+        await stopping
+        assert (await there.turns.wait(turn_id)).attempts == 1
+        assert cues.asked == ["hold a"]
+
+
+async def test_job_that_is_given_back_is_due_by_the_clock_of_every_machine(shared: Place) -> None:
+    async with shared.node() as oda:
+        await hold(oda, "a")
+    async with shared.node(accept_only=True) as oda:
+        due = "SELECT scheduled_at < now() - interval '1 day' FROM procrastinate_jobs"
+        assert await oda.database.read(lambda connection: connection.scalar(sql(due)))
+
+
+async def test_job_that_was_locked_when_workers_looked_is_run_at_once(shared: Place) -> None:
+    """As the job of a worker that unregisters is, by the foreign key to it."""
+    async with shared.node(accept_only=True) as server:
+        locked = await submit(server, "first")
+        async with await psycopg.AsyncConnection.connect(libpq_url(shared.url)) as connection:
+            await connection.execute("UPDATE procrastinate_jobs SET worker_id = NULL")
+            other = await submit(server, "second", session_id="other")
+            async with shared.node() as worker:
+                await worker.turns.recover()
+                assert (await server.turns.wait(other)).status == "succeeded"
+                assert (await server.turns.get(locked)).status == "queued"
+                await connection.commit()
+                async with asyncio.timeout(SOON_S):
+                    assert (await server.turns.wait(locked)).status == "succeeded"
+
+
+async def test_turn_whose_session_cannot_be_read_any_more_ends(shared: Place) -> None:
+    plan = Plan(url=shared.url, directory=shared.directory, session_id=SESSION, messages=["hold a"])
+    async with shared.node(accept_only=True) as oda, shared.node() as worker:
+        async with killed_node(plan) as (turn_id,):
+            pass
+        broken = sql("""UPDATE events SET event_data = '{"content": 5}'""")
+        await oda.database.journal.run(lambda connection: connection.execute(broken))
+        await worker.turns.recover()
+        turn = await oda.turns.wait(turn_id)
+        assert turn.status == "failed"
+        assert turn.error is not None
 
 
 async def test_turn_of_a_killed_node_can_be_cancelled_elsewhere(shared: Place) -> None:

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import urllib.request
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -90,6 +91,24 @@ def test_compose_file_follows_its_schema_and_its_commands_are_understood(
     assert [ours[name]["deploy"]["replicas"] for name in ("web", "worker")] == [2, 2]
 
 
+def test_volumes_are_mounted_where_the_image_has_directories_of_its_user() -> None:
+    made = {
+        path
+        for name, arguments in instructions()
+        if name == "RUN" and "install -d -o oda" in arguments
+        for path in arguments.split("install -d -o oda ")[1].split()
+    }
+    services = yaml.safe_load((ROOT / "compose.yaml").read_text())["services"]
+    mounted = {
+        volume.split(":")[1]
+        for service in services.values()
+        if service["image"] == "oda"
+        for volume in service.get("volumes", [])
+    }
+    assert mounted
+    assert mounted <= made
+
+
 def instructions() -> list[tuple[str, str]]:
     """Instructions of the Dockerfile with their arguments."""
     lines = re.sub(r"\\\n\s*", "", (ROOT / "Dockerfile").read_text()).splitlines()
@@ -146,32 +165,25 @@ def copy_all(steps: list[tuple[str, str]], target: Path) -> None:
                     shutil.copy(ROOT / one, target / to)
 
 
-class served:
-    """A server of an installed `oda`; enters with its port."""
-
-    def __init__(self, oda: Path, directory: Path, data: Path) -> None:
-        given = {"PYTHONPATH": str(directory), "ODA_DATA_DIR": str(data), "HOME": str(data)}
-        kept = {name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ}
-        self._process = subprocess.Popen(
-            [oda, "serve", "--port", "0"],
-            cwd=directory,
-            env={**kept, **given},
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-
-    def __enter__(self) -> str:
-        assert self._process.stdout is not None
-        line = self._process.stdout.readline()
+@contextmanager
+def served(oda: Path, directory: Path, data: Path) -> Iterator[str]:
+    """Run a server of an installed `oda`; enter with its port."""
+    given = {"PYTHONPATH": str(directory), "ODA_DATA_DIR": str(data), "HOME": str(data)}
+    kept = {name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ}
+    with subprocess.Popen(
+        [oda, "serve", "--port", "0"],
+        cwd=directory,
+        env={**kept, **given},
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        line = process.stdout.readline()
         found = re.search(r"http://127\.0\.0\.1:(\d+)", line)
         assert found, line
-        return found[1]
-
-    def __exit__(self, *_: object) -> None:
-        self._process.terminate()
-        self._process.wait(timeout=30)
-        assert self._process.stdout is not None
-        self._process.stdout.close()
+        yield found[1]
+        process.terminate()
+        process.wait(timeout=30)
 
 
 # --- Kubernetes

@@ -83,6 +83,20 @@ def test_variable_sets_what_its_name_says(
     assert read(Settings.load())
 
 
+@pytest.mark.parametrize(
+    ("url", "resolved"),
+    [
+        ("postgresql://h/n", "postgresql://h/n?prepare_threshold=none"),
+        ("postgres://h/n?a=b", "postgres://h/n?a=b&prepare_threshold=none"),
+        ("sqlite:///x.db", "sqlite:///x.db"),
+    ],
+)
+def test_behind_a_pooler_postgresql_prepares_no_statements(url: str, resolved: str) -> None:
+    behind = Settings.load(database_url=url, listen_url="postgresql://direct/n")
+    assert behind.resolved_database_url == resolved
+    assert Settings.load(database_url=url).resolved_database_url == url
+
+
 def test_configuration_directory_may_be_elsewhere(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,0 +1,22 @@
+"""Connections that open a new database file together."""
+
+import asyncio
+import sqlite3
+from pathlib import Path
+
+from oda.database.engine import database_engine
+
+
+async def test_a_new_file_that_another_connection_writes_to_is_waited_for(tmp_path: Path) -> None:
+    file = tmp_path / "oda.db"
+    first = sqlite3.connect(file, isolation_level=None)
+    first.execute("BEGIN IMMEDIATE")
+    engine = database_engine(f"sqlite:///{file}")
+    opening = asyncio.create_task(asyncio.to_thread(engine.connect))
+    done, _ = await asyncio.wait([opening], timeout=0.5)
+    assert not done
+    first.execute("ROLLBACK")
+    with await asyncio.wait_for(opening, 10) as connection:
+        assert connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"
+    first.close()
+    engine.dispose()
