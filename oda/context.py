@@ -189,6 +189,7 @@ class OdaContext:
                 self.database,
                 self.days,
                 self.sessions,
+                self.definitions,
                 storage,
                 settings,
                 self._clock,

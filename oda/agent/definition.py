@@ -20,6 +20,7 @@ from google.adk.tools.base_toolset import BaseToolset
 from oda.agent.model.configured import configured_model
 from oda.agent.model.litellm_import import prepare_litellm
 from oda.agent.model.own_models import without_client_retries
+from oda.agent.version import AgentVersion, hash_of
 from oda.config.files import configured_by
 from oda.config.records import AgentRecord, Configuration
 from oda.errors import AgentLoadError, AgentNotFoundError, ConfigurationError, OdaError
@@ -98,6 +99,7 @@ class Definitions:
         self._loading = RLock()
         self._prepared_names: set[str] = set()
         self._loaded: dict[str, tuple[AgentRecord, Definition]] = {}
+        self._hashes: dict[str, str] = {}
         self._reasons: dict[str, str] = {}
         """Last error of each agent that could not be loaded, to log its traceback only once."""
 
@@ -110,6 +112,23 @@ class Definitions:
     def names(self) -> list[str]:
         """Return the sorted names of all agents, including those that cannot be loaded."""
         return sorted(self._loader.list_agents())
+
+    async def version(self, name: str) -> AgentVersion:
+        """Return the version of an agent's definition; it need not be loaded for that.
+
+        Raises:
+            AgentNotFoundError: there is no such agent.
+        """
+        record = self._configuration().agent(name)
+        if record.version is None and name not in self._hashes:
+            self._hashes[name] = await asyncio.to_thread(self._hash, name)
+        return AgentVersion(record.version or self._hashes[name], record.pin_versions)
+
+    def _hash(self, name: str) -> str:
+        if name not in self.names():
+            raise self._not_found(name)
+        folder = Path(self._loader.agents_dir) / name
+        return hash_of(folder if folder.is_dir() else folder.with_suffix(".py"))
 
     async def load(self, name: str) -> Definition:
         """Return the definition of an agent, loading it in a thread on first use.
@@ -182,10 +201,7 @@ class Definitions:
 
     def _load(self, name: str) -> App:
         if name not in self.names():
-            raise AgentNotFoundError(
-                f"There is no agent {name!r}.",
-                remedy=f"there are: {', '.join(self.names()) or 'none'}",
-            )
+            raise self._not_found(name)
         try:
             with experimental_on_purpose(), configured_by(self._configuration):
                 loaded: Any = self._loader.load_agent(name)
@@ -201,6 +217,12 @@ class Definitions:
                 remedy="run `oda doctor` for details",
             ) from error
         return loaded if isinstance(loaded, App) else App(name=name, root_agent=loaded)
+
+    def _not_found(self, name: str) -> AgentNotFoundError:
+        return AgentNotFoundError(
+            f"There is no agent {name!r}.",
+            remedy=f"there are: {', '.join(self.names()) or 'none'}",
+        )
 
     def _with_record(self, app: App, record: AgentRecord) -> App:
         """Return a copy of the app with the configuration applied; the app itself if unchanged."""

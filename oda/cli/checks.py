@@ -17,12 +17,14 @@ from oda.config import load_configuration, resolve_secrets
 from oda.config.records import ModelRecord
 from oda.context import OdaContext, context_without_database
 from oda.database.database import open_database
+from oda.database.migrate import ODA_SCHEMA, current_revision
 from oda.errors import AgentLoadError, ConfigurationError, OdaError
 from oda.server.agent_routes import load_routes
 from oda.session.services import open_services
 from oda.setting_names import unknown_settings
 from oda.settings import Settings
 from oda.tools.mcp import McpStatus
+from oda.turn.reader import TurnReader
 from oda.workspace.sandbox.sandbox import Report
 
 Status = Literal["ok", "warn", "fail"]
@@ -67,6 +69,8 @@ async def examine(settings: Settings) -> AsyncGenerator[Finding, None]:
     try:
         async with context_without_database(settings) as oda:
             async for finding in _definitions(oda):
+                yield finding
+            for finding in await _waiting(settings, oda):
                 yield finding
     except ConfigurationError as error:
         yield failed("agents", error)
@@ -122,6 +126,33 @@ async def _database(settings: Settings) -> Finding:
         slow = isinstance(error, TimeoutError)
         detail = f"no answer in {_DATABASE_LIMIT_S:g} s" if slow else str(error)
         return Finding("fail", "sessions", detail, _DATABASE_REMEDY)
+
+
+async def _waiting(settings: Settings, oda: OdaContext) -> list[Finding]:
+    """Return a finding for each app or version that turns wait for, and that is not here."""
+    here = {name: (await oda.definitions.version(name)).name for name in oda.definitions.names()}
+    try:
+        async with (
+            asyncio.timeout(_DATABASE_LIMIT_S),
+            open_database(settings.resolved_database_url) as database,
+        ):
+            if await current_revision(database.engine) != ODA_SCHEMA.revision:
+                return []
+            waiting = await TurnReader(database).waiting_by_version()
+    except Exception:  # the check of the sessions says so
+        return []
+    return [
+        Finding(
+            "warn",
+            f"turns of {one.app}",
+            f"{one.turns} of them wait for "
+            + (f"version {one.version}" if one.version else "this app")
+            + f"; here is {here.get(one.app, 'none')}",
+            "start a process that has it, or cancel them: oda turns list, oda turns cancel ID",
+        )
+        for one in waiting
+        if here.get(one.app) is None or one.version not in (None, here[one.app])
+    ]
 
 
 def _agent(oda: OdaContext, name: str) -> Finding:

@@ -123,6 +123,10 @@ class AgentRecord(Record):
     """Servers from mcp.yaml whose tools the agent gets in addition to its own."""
     idempotent_tools: frozenset[Text] = frozenset()
     """Tools that may run again when it is unknown whether they have run."""
+    version: Annotated[Text, StringConstraints(max_length=64)] | None = None
+    """Version of the definition, which its turns record; unset = a hash of its folder's files."""
+    pin_versions: Annotated[bool, Field(strict=True)] = False
+    """Whether a turn waits for a process that has the version with which it was accepted."""
     sync_tool_threads: Annotated[int, Field(strict=True, ge=1, le=256)] | None = None
     """Threads for tools that are not `async`; unset = the runtime's default."""
 

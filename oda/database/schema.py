@@ -22,10 +22,11 @@ from sqlalchemy import (
     Table,
     Text,
     TypeDecorator,
+    false,
     text,
 )
 
-REVISION = "0100"
+REVISION = "0101"
 """The newest revision of the schema; see `Schema.revision`."""
 
 _Name = String(128)
@@ -70,6 +71,14 @@ turns = Table(
     Column("position", BigInteger, nullable=False, comment="Order of acceptance in the session"),
     Column("interrupts", Boolean, nullable=False, comment="Goes before the turns that wait"),
     Column("agent", String(256), nullable=False),
+    Column("agent_version", _Id, comment="Of the app's definition where the turn was accepted"),
+    Column(
+        "pinned",
+        Boolean,
+        nullable=False,
+        server_default=false(),
+        comment="Runs only where the app has that version",
+    ),
     Column("status", String(16), nullable=False),
     Column("attempts", Integer, nullable=False),
     Column("reply", Text, nullable=False),

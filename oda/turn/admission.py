@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Protocol
 
-from sqlalchemy import Connection, case, delete, func, insert, select, update
+from sqlalchemy import Connection, Executable, case, delete, func, insert, select, update
 
 from oda.agent.turn_plugin import SessionKey
 from oda.clock import Clock, SystemClock, utc
@@ -50,8 +50,8 @@ class Jobs(Protocol):
         """
         ...
 
-    def abort(self, connection: Connection, job_id: int) -> None:
-        """Tell the process that runs a job to end it; a job that does not run stays as it is."""
+    def abort(self, connection: Connection, job_id: int, app: str) -> None:
+        """Tell the process that runs a job to end it; any process may end one that waits."""
         ...
 
 
@@ -165,13 +165,18 @@ class TurnAdmission(TurnReader):
             update(turns)
             .where(turns.c.turn_id == first.scalar_subquery())
             .values(cancel_requested=True)
-            .returning(turns.c.job_id)
+            .returning(turns.c.job_id, turns.c.app)
         )
-        self._abort(connection, connection.scalar(ended))
+        self._abort(connection, ended)
 
-    def _abort(self, connection: Connection, job_id: int | None) -> None:
+    def _abort(self, connection: Connection, wish: Executable) -> None:
+        """Store the wish that turns end, and tell those who run them."""
+        for job_id, app in connection.execute(wish):
+            self._abort_job(connection, job_id, app)
+
+    def _abort_job(self, connection: Connection, job_id: int | None, app: str) -> None:
         if self._jobs is not None and job_id is not None:
-            self._jobs.abort(connection, job_id)
+            self._jobs.abort(connection, job_id, app)
 
     def _insert(
         self, connection: Connection, record: Turn, given: TurnInput, *, urgent: bool
@@ -193,6 +198,8 @@ class TurnAdmission(TurnReader):
                 user_id=record.user_id,
                 session_id=record.session_id,
                 agent=record.agent,
+                agent_version=record.agent_version,
+                pinned=record.pinned,
                 position=next_position(key_of(record)),
                 interrupts=urgent,
                 metadata=record.metadata,

@@ -26,6 +26,7 @@ from oda.turn.submission import Submission, TurnInput
 log = get_logger(__name__)
 
 _SWEEPS_PER_SILENCE = 2.5
+_LOOK_FOR_APPS_EVERY_S = 5.0
 _LATE, _LATE_AT_MOST = 1.5, 3
 """Intervals after which a sweep is late, and number of late ones in a row that change nothing."""
 
@@ -71,7 +72,7 @@ class DistributedEngine(TurnEngine):
         self._database = parts.database
         self._listen_url = settings.listen_url or parts.database.url
         self._works = not settings.accept_only
-        self._queues = [queue_of(app) for app in settings.apps] or None
+        self._apps = settings.apps
         self._remote = RemoteLogs(self._store, self._queue.notify)
         self._previewing = Previewing(self._queue.notify)
         self._open = AsyncExitStack()
@@ -96,15 +97,16 @@ class DistributedEngine(TurnEngine):
                 Listener(self._listen_url, handlers, self._on_connected)
             )
             if self._works:
+                await self._serve_apps()
                 stack.push_async_callback(self._queue.stop)
                 self._queue.work(
                     self._run_job,
-                    queues=self._queues,
                     concurrency=self._settings.concurrency,
                     grace_s=self._settings.grace_s,
                 )
                 self._punctuality.begin()
                 self._repeat(self._replace_lost_jobs, self._sweeps_every_s)
+                self._repeat(self._serve_apps, _LOOK_FOR_APPS_EVERY_S)
             self._open = stack.pop_all()
 
     async def recover(self) -> None:
@@ -128,6 +130,15 @@ class DistributedEngine(TurnEngine):
     @property
     def _sweeps_every_s(self) -> float:
         return self._settings.silent_s / _SWEEPS_PER_SILENCE
+
+    async def _serve_apps(self) -> None:
+        """Serve the apps that this process has, also those that have come since its start."""
+        names = set(await asyncio.to_thread(self._definitions.names))
+        queues = set()
+        for app in names & set(self._apps) if self._apps else names:
+            version = await self._definitions.version(app)
+            queues |= {queue_of(app), queue_of(app, version.name)}
+        self._queue.serve(queues)
 
     async def _replace_lost_jobs(self) -> None:
         lost = await self._database.read(self._queue.lost)

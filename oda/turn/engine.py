@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from google.genai.types import Content
 
 from oda.agent.day_budget import DayBudgets
+from oda.agent.definition import Definitions
 from oda.clock import Clock, utc
 from oda.database.database import Database
 from oda.database.journal import REQUEST_S
@@ -61,6 +62,7 @@ class EngineParts:
     days: DayBudgets
     """Daily budgets of the users."""
     sessions: OdaSessionManager
+    definitions: Definitions
     storage: UserStorage
     settings: Settings
     clock: Clock
@@ -83,6 +85,7 @@ class TurnEngine(ABC):
         self._settings = parts.settings.turn
         self._days = parts.days
         self._sessions = parts.sessions
+        self._definitions = parts.definitions
         self._clock = parts.clock
         self._trace_id = parts.trace_id
         self._store = TurnStore(
@@ -187,7 +190,7 @@ class TurnEngine(ABC):
         given = submission.input.model_copy(
             update={"limits": allowed.limits, "is_drawn": self._days.limited}
         )
-        turn = self._new_turn(session, submission)
+        turn = await self._new_turn(session, submission)
         if allowed.question:
             turn = turn.model_copy(
                 update={"status": "waiting_input", "pending_input": [allowed.question]}
@@ -460,13 +463,16 @@ class TurnEngine(ABC):
         if not accepting.cancelled() and (error := accepting.exception()) is not None:
             log.debug("turn_not_accepted", exc_info=error)
 
-    def _new_turn(self, session: OdaSession, submission: Submission) -> Turn:
+    async def _new_turn(self, session: OdaSession, submission: Submission) -> Turn:
+        version = await self._definitions.version(session.app_name)
         return Turn(
             turn_id=f"turn_{uuid.uuid4().hex}",
             app=session.app_name,
             user_id=session.user_id,
             session_id=session.session_id,
             agent=submission.agent or session.app_name,
+            agent_version=version.name,
+            pinned=version.pinned,
             metadata=dict(submission.metadata),
             trace_id=self._trace_id(),
             created_at=utc(self._clock),

@@ -6,7 +6,7 @@ from contextlib import nullcontext, suppress
 
 from oda.agent.turn_plugin import SessionKey
 from oda.database.owner import DatabaseOwner
-from oda.errors import ConfigurationError, OdaError
+from oda.errors import AgentNotFoundError, ConfigurationError, OdaError
 from oda.session.lane import Place
 from oda.session.oda_session import OdaSession
 from oda.telemetry import get_logger
@@ -75,7 +75,7 @@ class InProcessEngine(TurnEngine):
             with suppress(OdaError):  # the run tells why there is no session
                 session = await self._sessions.get(turn.app, turn.user_id, turn.session_id)
                 place = session.reserve_again()
-            self._begin(turn_id, place)
+            self._begin(turn, place)
         return left
 
     async def _stop(self) -> None:
@@ -130,7 +130,7 @@ class InProcessEngine(TurnEngine):
             )
             taken = TakenTurn(stored, was_running=False)
         self._runner.process.observer.accepted(queued)
-        self._begin(record.turn_id, place, shown, taken)
+        self._begin(record, place, shown, taken)
 
     async def _queue_again(
         self, session: OdaSession, queued: Turn, store: Callable[[], Awaitable[int]]
@@ -142,7 +142,7 @@ class InProcessEngine(TurnEngine):
             shown = TurnLog(last - 1)
             shown.publish([Entry.of(last, "turn", queued)])
             self._runner.process.observer.accepted(queued)
-            self._begin(queued.turn_id, place, shown)
+            self._begin(queued, place, shown)
         finally:
             self._arriving.discard(queued.turn_id)
             if queued.turn_id not in self._tasks:
@@ -151,12 +151,13 @@ class InProcessEngine(TurnEngine):
 
     def _begin(
         self,
-        turn_id: str,
+        turn: Turn,
         place: Place | None,
         shown: TurnLog | None = None,
         taken: TakenTurn | None = None,
     ) -> None:
-        task = asyncio.create_task(self._run(turn_id, place, shown, taken), name=turn_id)
+        turn_id = turn.turn_id
+        task = asyncio.create_task(self._run(turn, place, shown, taken), name=turn_id)
         self._tasks[turn_id] = task
         if shown is not None:
             self._logs[turn_id] = shown
@@ -174,13 +175,16 @@ class InProcessEngine(TurnEngine):
 
     async def _run(
         self,
-        turn_id: str,
+        turn: Turn,
         place: Place | None,
         shown: TurnLog | None,
         taken: TakenTurn | None,
     ) -> None:
-        """Wait for the turn's place, and run it unless it has ended meanwhile."""
+        """Wait for the turn's place and version, and run it unless it has ended meanwhile."""
+        turn_id = turn.turn_id
         async with nullcontext(None) if place is None else place as entered:
+            if turn.pinned and not await self._has_version(turn):
+                await self._wait_for_version(turn)
             while True:
                 try:
                     if taken is None:
@@ -195,6 +199,20 @@ class InProcessEngine(TurnEngine):
                     shown.abandon()
                 taken = shown = None
                 await self._clock.sleep(_AGAIN_S)
+
+    async def _wait_for_version(self, turn: Turn) -> None:
+        """Return when a pinned turn may run here, or is to be cancelled."""
+        log.warning("turn_waits_for_version", turn_id=turn.turn_id, version=turn.agent_version)
+        while not await self._has_version(turn):
+            stored = await once_stored(self._clock, self._store.stored, turn.turn_id)
+            if stored.cancel_requested:
+                return
+            await self._clock.sleep(_LOOK_FOR_CANCELS_EVERY_S)
+
+    async def _has_version(self, turn: Turn) -> bool:
+        with suppress(AgentNotFoundError):
+            return (await self._definitions.version(turn.app)).name == turn.agent_version
+        return False
 
     async def _cancel_running(self, turn: Turn) -> None:
         turn_id = turn.turn_id

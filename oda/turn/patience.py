@@ -80,6 +80,8 @@ class PatientJobs(JobManager):
         super().__init__(connector)
         self.heard: asyncio.Queue[Any] = asyncio.Queue()
         """Notifications that the worker has not been told of."""
+        self.queues: frozenset[str] = frozenset()
+        """Queues of which jobs are fetched; they change while the worker runs."""
         self._fetched = asyncio.Event()
 
     async def listen_for_jobs(
@@ -95,7 +97,7 @@ class PatientJobs(JobManager):
     async def fetch_job(self, queues: Iterable[str] | None, worker_id: int) -> Job | None:
         self._fetched.clear()
         try:
-            return await super().fetch_job(queues, worker_id)
+            return await super().fetch_job(sorted(self.queues), worker_id)
         finally:
             self._fetched.set()
 
@@ -117,10 +119,19 @@ def _replaced(job: Job) -> Iterator[None]:
 
 
 class GivenBack(BaseRetryStrategy):
-    """Puts a job back that its worker had no time to end; others start it at once."""
+    """Puts a job back that its worker had no time to end; others start it at once.
+
+    Args:
+        priority: Priority from then on.
+    """
+
+    def __init__(self, priority: int) -> None:
+        self._priority = priority
 
     def get_retry_decision(self, *, exception: BaseException, job: Job) -> RetryDecision | None:
-        return RetryDecision(retry_at=_LONG_AGO) if isinstance(exception, JobAborted) else None
+        if not isinstance(exception, JobAborted):
+            return None
+        return RetryDecision(retry_at=_LONG_AGO, priority=self._priority)
 
 
 def queue_pool(url: str) -> "AsyncConnectionPool[Any]":

@@ -3,7 +3,7 @@
 import asyncio
 import hashlib
 import json
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -59,6 +59,10 @@ _LOST = text(
     """
 )
 """Unfinished turns without a job that somebody will run, and such jobs without a turn."""
+_UNPIN = text(
+    "UPDATE procrastinate_jobs SET queue_name = :queue"
+    " WHERE id = :id AND status = 'todo' AND queue_name <> :queue"
+)
 _DROP = text("DELETE FROM procrastinate_jobs WHERE id = :id")
 _LENGTH = text(
     """
@@ -120,7 +124,7 @@ class JobQueue:
         if lost is not None:
             self.drop(connection, lost)
         job = Job(
-            queue=queue_of(turn.app),
+            queue=queue_of(turn.app, turn.agent_version if turn.pinned else None),
             priority=_AGAIN if lost or turn.status == "running" else _URGENT if urgent else _NORMAL,
             lock="\n".join(key_of(turn)),
             queueing_lock=None,
@@ -135,12 +139,14 @@ class JobQueue:
         """Delete a job that nobody runs."""
         connection.execute(_DROP, {"id": job_id})
 
-    def abort(self, connection: Connection, job_id: int) -> None:
+    def abort(self, connection: Connection, job_id: int, app: str) -> None:
         own = connection.connection.driver_connection
         # procrastinate would drop a job that waits, and its turn must still be ended by a run.
         with suppress(NoResult):  # it has just ended, or was lost
             if self._added.get_job_status(job_id, own) is Status.DOING:
                 self._added.cancel_job_by_id(job_id, abort=True, connection=own)
+            else:
+                connection.execute(_UNPIN, {"id": job_id, "queue": queue_of(app)})
 
     # --- the worker
 
@@ -148,16 +154,14 @@ class JobQueue:
         self,
         run: Callable[[JobContext, str], Awaitable[None]],
         *,
-        queues: Sequence[str] | None,
         concurrency: int,
         grace_s: float,
     ) -> None:
-        """Run jobs in the background until `stop`.
+        """Run the jobs of the queues that this process serves in the background, until `stop`.
 
         Args:
             run: Runs the turn of that id. It is cancelled when the job is aborted, and when it has
                 not ended in time; see `is_shutdown`.
-            queues: Names of the queues; None for all.
             concurrency: Maximum number of jobs at a time.
             grace_s: Time for running jobs to end before they are given back.
         """
@@ -170,18 +174,15 @@ class JobQueue:
             finally:
                 self._running.discard(job_id)
 
-        self._app.task(name=TASK, pass_context=True, retry=GivenBack())(run_turn)
-        self._working = asyncio.create_task(
-            self._work(queues, concurrency, grace_s), name="oda worker"
-        )
+        self._app.task(name=TASK, pass_context=True, retry=GivenBack(_AGAIN))(run_turn)
+        self._working = asyncio.create_task(self._work(concurrency, grace_s), name="oda worker")
 
-    async def _work(self, queues: Sequence[str] | None, concurrency: int, grace_s: float) -> None:
+    async def _work(self, concurrency: int, grace_s: float) -> None:
         """Run workers, one after the other: each ends when something unexpected has failed."""
         pause_s = FIRST_PAUSE_S
         while self._connector.patient:
             self._worker = Worker(
                 self._app,
-                queues=queues,
                 concurrency=concurrency,
                 install_signal_handlers=False,
                 fetch_job_polling_interval=_POLLED_EVERY_S,
@@ -210,6 +211,12 @@ class JobQueue:
                     with suppress(ConnectorException):
                         await self._jobs.update_heartbeat(self._worker.worker_id)
                 await asyncio.wait([self._working], timeout=self._beats_every_s)
+
+    def serve(self, queues: Set[str]) -> None:
+        """Fetch jobs of these queues from now on, and of no others."""
+        if queues != self._jobs.queues:
+            self._jobs.queues = frozenset(queues)
+            self.look()
 
     def heard(self, payload: str) -> None:
         """Pass on what was heard on `CHANNEL`."""
@@ -253,8 +260,9 @@ def is_shutdown(context: JobContext) -> bool:
     return context.abort_reason() is AbortReason.SHUTDOWN
 
 
-def queue_of(app: str) -> str:
-    """Return the name of an app's queue, at most 39 bytes."""
-    if len(app.encode()) <= _LONGEST_QUEUE_NAME:
-        return app
-    return hashlib.sha256(app.encode()).hexdigest()[:_LONGEST_QUEUE_NAME]
+def queue_of(app: str, version: str | None = None) -> str:
+    """Return the name of an app's queue, or of that of its turns which need a version."""
+    name = app if version is None else f"{app}@{version}"
+    if len(name.encode()) <= _LONGEST_QUEUE_NAME:
+        return name
+    return hashlib.sha256(name.encode()).hexdigest()[:_LONGEST_QUEUE_NAME]

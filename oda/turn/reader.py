@@ -1,9 +1,10 @@
 """Queries of turns, their log entries and idempotency keys."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from sqlalchemy import Connection, case, select, true
+from sqlalchemy import Connection, case, func, select, true
 
 from oda.agent.turn_plugin import SessionKey
 from oda.database.database import Database
@@ -31,6 +32,16 @@ from oda.turn.submission import IdempotencyKey
 IDEMPOTENCY_KEPT = timedelta(hours=24)
 
 
+@dataclass(frozen=True)
+class WaitingTurns:
+    """Unfinished turns of an app that only a version of its agent may run, or any."""
+
+    app: str
+    version: str | None
+    """None for turns that any version may run."""
+    turns: int
+
+
 class TurnReader:
     """Reads turns from the database."""
 
@@ -44,6 +55,13 @@ class TurnReader:
             TurnNotFoundError: the turn does not exist.
         """
         return (await self.stored(turn_id, user_id)).turn
+
+    async def waiting_by_version(self) -> Sequence[WaitingTurns]:
+        """Return the numbers of turns that must run, by what must be there for it."""
+        version = case((turns.c.pinned, turns.c.agent_version)).label("version")
+        count = select(turns.c.app, version, func.count().label("turns")).where(unfinished())
+        rows = await self._database.rows(count.group_by(turns.c.app, version))
+        return [WaitingTurns(row.app, row.version, row.turns) for row in rows]
 
     async def stored(self, turn_id: str, user_id: str | None = None) -> StoredTurn:
         """Return a turn with the data needed to run it.

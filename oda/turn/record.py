@@ -47,6 +47,10 @@ class Turn(BaseModel):
     user_id: str
     session_id: str
     agent: str
+    agent_version: str | None = None
+    """Version of the app's definition in the process that accepted the turn."""
+    pinned: bool = False
+    """Whether only a process with that version runs it."""
     status: TurnStatus = "queued"
     attempts: int = 0
     reply: str = ""

@@ -181,8 +181,12 @@ class TurnStore(TurnAdmission):
         changes = {**columns_of(turn), "waiting_since": None}
 
         def operation(connection: Connection) -> int | None:
-            if not connection.execute(update(turns).where(*idle).values(changes)).rowcount:
+            ended = update(turns).where(*idle).values(changes).returning(turns.c.job_id)
+            row = connection.execute(ended).one_or_none()
+            if row is None:
                 return None
+            if turn.pinned:  # perhaps nobody would run the job, which holds up the session
+                self._abort_job(connection, row.job_id, turn.app)
             last = append_entry(connection, turn, "done")
             _charge(connection, turn)
             return last
@@ -195,13 +199,11 @@ class TurnStore(TurnAdmission):
             update(turns)
             .where(turns.c.turn_id == turn_id)
             .values(cancel_requested=True)
-            .returning(turns.c.job_id)
+            .returning(turns.c.job_id, turns.c.app)
         )
-
-        def operation(connection: Connection) -> None:
-            self._abort(connection, connection.scalar(wish))
-
-        await self._database.journal.run(operation, within_s=REQUEST_S)
+        await self._database.journal.run(
+            lambda connection: self._abort(connection, wish), within_s=REQUEST_S
+        )
 
     async def replace_job(self, turn_id: str, job_id: int | None) -> bool:
         """Add a new job for a turn whose job is lost; return False if somebody was faster."""

@@ -117,9 +117,14 @@ async def serve(tmp_path: Path) -> AsyncIterator[Serve]:
     async with AsyncExitStack() as stack:
 
         async def start(
-            *arguments: str, agents: Path = TEST_AGENTS, data: Path = tmp_path / "data", **env: str
+            *arguments: str,
+            agents: Path = TEST_AGENTS,
+            data: Path = tmp_path / "data",
+            variables: Mapping[str, str] = {},
+            **env: str,
         ) -> Server:
-            return await stack.enter_async_context(_serving(arguments, agents, data, env))
+            serving = _serving(arguments, agents, data, env, variables)
+            return await stack.enter_async_context(serving)
 
         yield start
 
@@ -130,9 +135,13 @@ async def work(tmp_path: Path) -> AsyncIterator[Serve]:
     async with AsyncExitStack() as stack:
 
         async def start(
-            *arguments: str, agents: Path = TEST_AGENTS, data: Path = tmp_path / "data", **env: str
+            *arguments: str,
+            agents: Path = TEST_AGENTS,
+            data: Path = tmp_path / "data",
+            variables: Mapping[str, str] = {},
+            **env: str,
         ) -> Server:
-            working = _serving(arguments, agents, data, env, command=WORKER)
+            working = _serving(arguments, agents, data, env, variables, command=WORKER)
             return await stack.enter_async_context(working)
 
         yield start

@@ -531,7 +531,7 @@ class ListedJobs:
         self.added.append((turn.turn_id, urgent, lost))
         return len(self.added)
 
-    def abort(self, connection: Connection, job_id: int) -> None:
+    def abort(self, connection: Connection, job_id: int, app: str) -> None:
         self.aborted.append(job_id)
 
 

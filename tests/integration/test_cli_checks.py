@@ -4,7 +4,11 @@ import json
 from pathlib import Path
 from typing import Any
 
+from oda.database.database import open_database
+from oda.database.migrate import upgrade
+from oda.turn.store import TurnStore
 from tests.support.oda_command import Ended, Home
+from tests.support.turns import new_turn, said
 
 NO_DATABASE = "postgresql+psycopg://127.0.0.1:1/x"
 
@@ -126,3 +130,27 @@ async def test_variables_that_nobody_reads_are_found_with_the_nearest_name(tmp_p
     agents = Path(__file__).parents[2] / "agents"
     found = checks(await home.run("doctor", "--json", "--agents", str(agents)))
     assert "setting ODA_CV__WINDOW_TOKENS" not in found
+
+
+async def test_turns_that_wait_for_what_is_not_here_are_named(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    home.write("config/agents.yaml", "agents: {greeter: {version: '2'}}")
+    url = f"sqlite:///{tmp_path / 'oda.db'}"
+    async with open_database(url) as database:
+        await upgrade(database.engine)
+        store = TurnStore(database)
+        for app, version, pinned in (
+            ("greeter", "1", True),
+            ("greeter", "2", True),
+            ("greeter", "1", False),
+            ("gone", "1", False),
+        ):
+            turn = new_turn(f"{app} {version} {pinned}")
+            of = {"app": app, "agent_version": version, "pinned": pinned}
+            await store.accept(turn.model_copy(update=of), said("hello"))
+    found = checks(await home.run("doctor", "--json", DATABASE_URL=url))
+    waits, misses = found["turns of greeter"], found["turns of gone"]
+    assert (waits["status"], misses["status"]) == ("warn", "warn")
+    assert waits["detail"] == "1 of them wait for version 1; here is 2"
+    assert misses["detail"] == "1 of them wait for this app; here is none"
+    assert "oda turns cancel" in waits["remedy"]

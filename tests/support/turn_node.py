@@ -33,10 +33,17 @@ class Plan(BaseModel, frozen=True):
     messages: Sequence[str]
 
 
-def node(url: str, directory: Path, *, turn: Mapping[str, Any] = {}, **options: Any) -> OdaContext:
+def node(
+    url: str,
+    directory: Path,
+    *,
+    agents: Path = AGENTS,
+    turn: Mapping[str, Any] = {},
+    **options: Any,
+) -> OdaContext:
     """A context, not opened yet, that shares the database with others."""
     return OdaContext.from_settings(
-        agents_dir=AGENTS,
+        agents_dir=agents,
         data_dir=directory,
         config_dir=directory,
         database_url=url,
