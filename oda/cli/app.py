@@ -134,6 +134,56 @@ def worker(
 
 
 @app.command()
+def chaos(
+    app_name: AgentName,
+    agents: Agents = None,
+    message: Annotated[
+        list[str] | None,
+        typer.Option(metavar="TEXT", help="What clients say; several are said in turn."),
+    ] = None,
+    kills: Annotated[int, typer.Option(help="Number of kills at random moments.", min=0)] = 20,
+    servers: Annotated[int, typer.Option(help="Number of servers.", min=1)] = 1,
+    workers: Annotated[
+        int, typer.Option(help="Number of workers; with any, servers only accept.", min=0)
+    ] = 0,
+    database: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL", help="PostgreSQL server on which a database is made, and dropped."
+        ),
+    ] = None,
+    script: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Script of a built-in model, used instead of yours."),
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option(help="Makes the same choices again as the run that printed it.")
+    ] = None,
+    json: Json = False,
+) -> ExitCode:
+    """Kill the processes of an app and cut off what they need; print which guarantees held.
+
+    Works on a copy of the agents in a temporary directory, with a database of its own.
+    """
+    from oda.cli.chaos.command import Options, chaos
+
+    return chaos(
+        Options(
+            app=app_name,
+            agents_dir=agents,
+            texts=message or (),
+            kills=kills,
+            servers=servers,
+            workers=workers,
+            database=database,
+            script=script,
+            seed=seed,
+            as_json=json,
+        )
+    )
+
+
+@app.command()
 def chat(
     agent: AgentName, session: SessionId = None, user: User = None, agents: Agents = None
 ) -> ExitCode:

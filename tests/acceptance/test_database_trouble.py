@@ -13,6 +13,7 @@ import httpx
 import pytest
 from sqlalchemy.engine import make_url
 
+from oda.cli.chaos.relay import Relay, open_relay
 from oda.testing import ModelServer
 from oda.testing.script import Text
 from tests.acceptance.conftest import Serve, Server
@@ -24,7 +25,6 @@ from tests.acceptance.test_turns_survive import (
     post,
     user_messages,
 )
-from tests.contract.relay import Relay, open_relay
 from tests.support.model_settings import gemini
 from tests.support.postgres_cluster import Cluster, new_cluster
 

@@ -11,12 +11,12 @@ from google.adk.integrations.redis import RedisSessionService, RedisSessionServi
 from google.adk.sessions import Session
 from redis.asyncio import Redis
 
+from oda.cli.chaos.relay import open_relay
 from oda.errors import UnavailableError
 from oda.session.redis_adoption import adopt_adk_sessions
 from oda.session.redis_sessions import RedisSessions, open_redis
 from oda.settings import Settings
 from tests.contract.conftest import open_sessions
-from tests.contract.relay import open_relay
 from tests.contract.stored_sessions import Sessions, change
 
 pytestmark = pytest.mark.redis

@@ -16,11 +16,11 @@ from sqlalchemy import Connection, make_url
 from sqlalchemy.event import listen
 from sqlalchemy.orm import Session as OrmSession
 
+from oda.cli.chaos.relay import open_relay
 from oda.database.database import open_database
 from oda.session.redis_sessions import RedisSessions, open_redis
 from oda.session.sql_sessions import SqlSessions
 from tests.contract.conftest import forget, running_redis
-from tests.contract.relay import open_relay
 from tests.contract.stored_sessions import Sessions, change
 
 SHORT, LONG = 20, 1000

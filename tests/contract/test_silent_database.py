@@ -11,10 +11,10 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import DBAPIError
 
 from oda import OdaContext
+from oda.cli.chaos.relay import Relay, open_relay
 from oda.database.engine import database_engine
 from oda.database.journal import Journal, Operation, may_pass
 from oda.errors import UnavailableError
-from tests.contract.relay import Relay, open_relay
 from tests.support.cues import cues
 from tests.support.transcript import transcript
 from tests.support.turn_node import APP, USER, node, submission

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from tests.support.fault_world import Place
-from tests.support.server_lives import Nursery, open_nursery
+from oda.cli.chaos.processes import ForkServer, open_fork_server
+from tests.support.fault_world import TellerPlace
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def nursery() -> AsyncIterator[Nursery]:
-    async with open_nursery() as running:
+async def fork_server() -> AsyncIterator[ForkServer]:
+    async with open_fork_server() as running:
         yield running
 
 
@@ -33,10 +33,10 @@ def settings() -> dict[str, str]:
 
 @pytest_asyncio.fixture(loop_scope="module")
 async def place(
-    nursery: Nursery, own_database: str | None, settings: dict[str, str], tmp_path: Path
-) -> AsyncIterator[Place]:
+    fork_server: ForkServer, own_database: str | None, settings: dict[str, str], tmp_path: Path
+) -> AsyncIterator[TellerPlace]:
     """A new database with no server on it yet, and no clients."""
-    place = Place(nursery, tmp_path, own_database, **settings)
+    place = TellerPlace(fork_server, tmp_path, own_database, **settings)
     try:
         yield place
     finally:

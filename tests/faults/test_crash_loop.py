@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from tests.support.crash_points import Point
-from tests.support.fault_world import Place
+from oda.cli.chaos.crash_points import Point
+from tests.support.fault_world import TellerPlace
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -19,26 +19,26 @@ def settings() -> dict[str, str]:
 
 @pytest.mark.parametrize("point", ["message_storing", "model_called"])
 async def test_turn_that_kills_each_life_fails_and_keeps_its_message(
-    place: Place, point: Point
+    place: TellerPlace, point: Point
 ) -> None:
     server = place.server()
-    await server.live()
+    await server.start()
     client = place.client("s")
     await client.open_session()
     async with asyncio.TaskGroup() as group:
         place.arm(point)
-        saying = group.create_task(client.say("pay 7, please", form="stream"))
-        await server.dead()
+        saying = group.create_task(client.send("pay 7, please", form="stream"))
+        await server.exited()
         for _ in range(MAX_RECOVERIES):
             place.arm(point)
-            await server.live()
-            await server.dead(within_s=60)
-            assert server.was_killed, server.said()
-        await server.live()
+            await server.start()
+            await server.exited(within_s=60)
+            assert server.was_killed, server.output()
+        await server.start()
     done = next(frame for frame in (await saying).frames if frame.kind == "done")
     assert done.data["status"] == "failed"
     assert done.data["error"]["code"] == "crash_loop"
-    next_talk = await place.client("s").say("pay 9, too", form="stream")
+    next_talk = await place.client("s").send("pay 9, too", form="stream")
     assert next(f.data["status"] for f in next_talk.frames if f.kind == "done") == "succeeded"
     await place.keeps_all_promises(since=server.ready_at)
     assert [effect.amount for effect in place.left_effects()] == [9]

@@ -8,10 +8,10 @@ from random import Random
 
 import pytest
 
-from tests.support.checker import Frame
-from tests.support.fault_world import Place
-from tests.support.patient_client import FORMS, PatientClient
-from tests.support.server_lives import Server
+from oda.cli.chaos.patient_client import FORMS, PatientClient
+from oda.cli.chaos.processes import Server
+from oda.cli.chaos.promises import Frame
+from tests.support.fault_world import TellerPlace
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.timeout(300)]
 
@@ -44,10 +44,12 @@ def settings() -> dict[str, str]:
 
 
 @pytest.mark.parametrize("part", range(PARTS))
-async def test_nothing_is_lost_doubled_or_reordered(place: Place, seed: int, part: int) -> None:
+async def test_nothing_is_lost_doubled_or_reordered(
+    place: TellerPlace, seed: int, part: int
+) -> None:
     random = Random(f"{seed}, {part}")
     server = place.server()
-    await server.live()
+    await server.start()
     enough = asyncio.Event()
     heard = asyncio.Event()
     async with asyncio.TaskGroup() as group:
@@ -66,15 +68,15 @@ async def _kill_once(server: Server, random: Random, kind: str, heard: asyncio.E
     heard.clear()
     if kind == "starting":
         await server.kill()
-        await server.begin_life()
+        await server.begin()
     if kind == "talking":
         await asyncio.wait_for(heard.wait(), PATIENCE_S)
         await asyncio.sleep(random.uniform(*SECONDS_OF_LIFE))
     else:
         await asyncio.sleep(random.uniform(*SECONDS_OF_STARTING))
-    assert server.alive, server.said()
+    assert server.running, server.output()
     await server.kill()
-    await server.live()
+    await server.start()
 
 
 async def _talk_on(
@@ -86,7 +88,7 @@ async def _talk_on(
 
     await client.open_session()
     while not enough.is_set():
-        await client.say(_message(client, random), form=random.choice(FORMS), on_frame=note)
+        await client.send(_message(client, random), form=random.choice(FORMS), on_frame=note)
 
 
 def _message(client: PatientClient, random: Random) -> str:
@@ -99,14 +101,14 @@ def _message(client: PatientClient, random: Random) -> str:
         )
         for _ in range(random.choice((1, 1, 2, 3)))
     ]
-    return f"{' then '.join(steps)}, {client.name}/{len(client.talks)}"
+    return f"{' then '.join(steps)}, {client.name}/{len(client.sent)}"
 
 
-async def _something_has_happened(place: Place) -> None:
-    talks = [talk for client in place.clients for talk in client.talks]
-    broken_off = sum(len(talk.views) > 1 for talk in talks)
+async def _something_has_happened(place: TellerPlace) -> None:
+    sent = [message for client in place.clients for message in client.sent]
+    broken_off = sum(len(message.views) > 1 for message in sent)
     effects = Counter(effect.tool for effect in place.left_effects())
-    print(f"{len(talks)} turns, {broken_off} streams broken off, {dict(effects)}")
-    assert len(talks) > KILLS_OF_PART
+    print(f"{len(sent)} turns, {broken_off} streams broken off, {dict(effects)}")
+    assert len(sent) > KILLS_OF_PART
     assert broken_off > KILLS_OF_PART // 10
     assert effects.keys() == {"pay", "book"}

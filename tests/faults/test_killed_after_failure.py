@@ -4,9 +4,9 @@ import asyncio
 
 import pytest
 
-from tests.support.checker import Talk
-from tests.support.crash_points import Point
-from tests.support.fault_world import Place
+from oda.cli.chaos.crash_points import Point
+from oda.cli.chaos.promises import SentMessage
+from tests.support.fault_world import TellerPlace
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -20,32 +20,32 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
     ],
 )
 async def test_the_client_is_told_of_a_retry_and_not_of_the_failure(
-    place: Place, point: Point, times: int
+    place: TellerPlace, point: Point, times: int
 ) -> None:
     server = place.server()
-    await server.live()
+    await server.start()
     client = place.client("s")
     await client.open_session()
     place.arm(point, times)
     async with asyncio.TaskGroup() as group:
-        saying = group.create_task(client.say("stumble and pay 7, please", form="stream"))
-        await server.dead()
-        assert server.was_killed, server.said()
-        await server.live()
-    talk = await saying
+        saying = group.create_task(client.send("stumble and pay 7, please", form="stream"))
+        await server.exited()
+        assert server.was_killed, server.output()
+        await server.start()
+    message = await saying
     await place.keeps_all_promises(since=server.ready_at)
-    told = errors(talk)
+    told = errors(message)
     assert told == ([] if point == "failure_storing" else ["RETRY_ATTEMPT"])
-    *_, done = talk.frames
+    *_, done = message.frames
     assert (done.kind, done.data["status"]) == ("done", "succeeded")
     assert done.data["attempts"] == len(told) + 2  # the notice is stored with the failure
     assert [effect.amount for effect in place.left_effects()] == [7]
 
 
-def errors(talk: Talk) -> list[str]:
+def errors(message: SentMessage) -> list[str]:
     """The error codes of the events that a client has seen, in order."""
     return [
         str(frame.data["errorCode"])
-        for frame in talk.frames
+        for frame in message.frames
         if frame.kind == "event" and "errorCode" in frame.data
     ]

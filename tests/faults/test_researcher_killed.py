@@ -8,13 +8,13 @@ import httpx
 import pytest
 import pytest_asyncio
 
+from oda.cli.chaos.processes import ForkServer, Server
 from oda.testing import ModelServer
 from oda.testing.script import Call, Text, ToolCalls
 from tests.support.article_runs import ARTICLES, ArticleClient, Json
 from tests.support.killing_statement import ARMED_BY, Kill
 from tests.support.local_web import LocalWeb
 from tests.support.model_settings import gemini
-from tests.support.server_lives import Nursery, Server
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.sandbox]
 
@@ -36,7 +36,9 @@ class Place:
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def place(nursery: Nursery, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Place]:
+async def place(
+    fork_server: ForkServer, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[Place]:
     data = tmp_path_factory.mktemp("killed")
     armed = data / "kill"
     async with ModelServer() as model, LocalWeb() as web:
@@ -46,8 +48,8 @@ async def place(nursery: Nursery, tmp_path_factory: pytest.TempPathFactory) -> A
             "ODA_LIMITS__REQUESTS_PER_MINUTE": "100000",
             ARMED_BY: str(armed),
         }
-        server = Server(nursery, data, settings, agents=AGENTS)
-        await server.live()
+        server = Server(fork_server, data, settings, agents=AGENTS)
+        await server.start()
         place = Place(server, model, web, armed)
         try:
             yield place
@@ -119,15 +121,15 @@ async def test_what_an_agent_has_done_stays_done(
 
 
 async def _died_and_lives(place: Place) -> None:
-    await place.server.dead()
-    assert place.server.was_killed, place.server.said()
-    await place.server.live()
+    await place.server.exited()
+    assert place.server.was_killed, place.server.output()
+    await place.server.start()
 
 
 async def _made_once(place: Place, run: Json) -> Json:
     """The run has succeeded, with one message, one event for each node, and one article."""
     status = await place.client.ended(run)
-    assert (status["status"], status["error"]) == ("succeeded", None), place.server.said()
+    assert (status["status"], status["error"]) == ("succeeded", None), place.server.output()
     session = f"/v1/apps/researcher/sessions/{run['session_id']}"
     events = (await place.client.get(f"{session}/events"))["events"]
     said = [one for one in events if one["author"] == "user" and not _path(one)]

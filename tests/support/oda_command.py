@@ -16,7 +16,7 @@ from pathlib import Path
 from oda.testing import ModelServer
 
 ODA = Path(sys.executable).with_name("oda")
-LIMIT_S = 60.0
+LIMIT_S = 180.0
 
 GREETER = '''
 from google.adk.agents import LlmAgent

@@ -1,7 +1,7 @@
 """An agent that does what it is told, in so many words: `pay 7 and book 3 then pay 8, please`.
 
 Its model is a function of the request. Its tools leave effects in the file that `ODA_TEST_EFFECTS`
-names. It dies wherever `tests.support.crash_points` is armed.
+names. It dies wherever `oda.cli.chaos.crash_points` is armed.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ from google.genai.types import (
 )
 
 from oda import idempotency_key, idempotent
-from tests.support.crash_points import listen, reach
+from oda.cli.chaos.crash_points import reach
 
 _PAUSE_S = 0.004
 """Between the pieces of an answer and around effects, so that a kill may come there."""
@@ -150,7 +150,6 @@ def _leave_effect(tool: str, amount: int, context: ToolContext) -> None:
         os.close(file)
 
 
-listen()
 app = App(
     name="teller",
     root_agent=LlmAgent(

@@ -1,6 +1,6 @@
-"""What must hold after any fault, checked over the database, what clients saw, and side effects.
+"""The promises that hold whatever fails, checked over the database and what clients saw.
 
-Pure functions; each promise of the specification (G1 to G8) that is broken makes a `Fault`.
+Pure functions; each promise (G1 to G8) that is broken makes a `Fault`.
 """
 
 from collections import Counter, defaultdict
@@ -35,14 +35,14 @@ class View:
 
 
 @dataclass
-class Talk:
+class SentMessage:
     """One message of a client, and all that it saw of it, over its connections."""
 
     user_id: str
     session_id: str
     client: str
-    """Who said it; one client says one thing after the other."""
-    message: str
+    """Who sent it; one client sends one message after the other."""
+    text: str
     key: str
     turn_ids: list[str] = field(default_factory=list)
     """As told by each accepted request; the same each time."""
@@ -61,6 +61,14 @@ class Talk:
         return (frame for view in self.views for frame in view.frames)
 
     @property
+    def error(self) -> str | None:
+        """Code and message of why the turn has failed, as far as the client knows."""
+        ends = [frame.data for frame in self.frames if frame.kind == "done"]
+        turn = self.result["turn"] if self.result else ends[0] if ends else {}
+        error = turn.get("error")
+        return f"{error['code']}: {error['message']}" if error else None
+
+    @property
     def ended(self) -> bool:
         """Whether the client knows the end."""
         return self.result is not None or any(frame.kind == "done" for frame in self.frames)
@@ -76,8 +84,9 @@ class StoredTurn:
     position: int
     status: str
     reply: str
-    finished_at: float | None
+    created_at: float
     """Epoch seconds."""
+    finished_at: float | None
     error: str | None = None
     """Code and message of why it failed."""
 
@@ -91,7 +100,7 @@ class Call(NamedTuple):
 
     id: str
     name: str
-    amount: int
+    arguments: dict[str, Any]
 
 
 class Response(NamedTuple):
@@ -118,34 +127,48 @@ class StoredEvent:
 
 
 @dataclass(frozen=True)
-class Effect:
-    """What a tool has done in the world, once."""
+class LedgerCall:
+    """A row of the table of tool calls."""
 
-    tool: Literal["pay", "book"]
-    amount: int
-    key: str
-    session_id: str
+    turn_id: str
+    tool: str
+    idempotent: bool
+    runs: int
+    """How often the tool was started."""
 
 
 @dataclass(frozen=True)
 class World:
     """All that is known when everything has come to rest."""
 
-    talks: Sequence[Talk]
+    sent: Sequence[SentMessage]
     turns: Sequence[StoredTurn]
     entries: dict[str, Sequence[Frame]]
     """The stored log of each turn, in order."""
     histories: dict[SessionName, Sequence[StoredEvent]]
-    effects: Sequence[Effect]
-    restarted_at: float | None = None
-    """Epoch seconds of the last restart or take-over."""
+    ledger: Sequence[LedgerCall] = ()
+    restarted_at: float = 0.0
+    """Epoch seconds of the last restart or take-over; 0 for none."""
+
+
+Promise = Literal["G1", "G2", "G3", "G4", "G5", "G7", "G8"]
+
+PROMISES: dict[Promise, str] = {
+    "G1": "an accepted message is stored exactly once",
+    "G2": "an accepted turn ends, once",
+    "G3": "what a client was sent is stored",
+    "G4": "turns of a session run one at a time, in the order of their acceptance",
+    "G5": "a tool runs once, or again if it is idempotent, and each call has one result",
+    "G7": "one idempotency key makes one turn",
+    "G8": "a stream that is read over several connections has no gap and no repetition",
+}
 
 
 @dataclass(frozen=True)
 class Fault:
     """A broken promise."""
 
-    promise: Literal["G1", "G2", "G3", "G4", "G5", "G7", "G8"]
+    promise: Promise
     text: str
 
     def __str__(self) -> str:
@@ -153,13 +176,13 @@ class Fault:
 
 
 def faults(world: World) -> list[Fault]:
-    """All broken promises; none is what the tests ask for."""
+    """Return all broken promises."""
     return [
         *_messages_stored_once(world),
         *_turns_end_once(world),
         *_what_was_sent_is_stored(world),
         *_turns_in_order(world),
-        *_effects_accounted_for(world),
+        *_tools_run_once(world),
         *_same_key_same_turn(world),
         *_streams_without_gap(world),
     ]
@@ -171,21 +194,21 @@ def faults(world: World) -> list[Fault]:
 def _messages_stored_once(world: World) -> Iterator[Fault]:
     for name, history in world.histories.items():
         stored = Counter(event.text for event in history if event.is_message)
-        for message, times in stored.items():
+        for text, times in stored.items():
             if times > 1:
-                yield Fault("G1", f"{message!r} is stored {times} times in {name}")
+                yield Fault("G1", f"{text!r} is stored {times} times in {name}")
         stored_by_turn = {event.turn_id for event in history if event.is_message}
         for turn in _turns_of(world, name):
             if turn.turn_id not in stored_by_turn and turn.status != "cancelled":
                 ending = f"{turn.status}, {turn.error}" if turn.error else turn.status
                 yield Fault("G1", f"the message of {turn.turn_id} ({ending}) is not stored")
-    for talk in world.talks:
-        said = [e for e in world.histories.get(talk.session, ()) if e.text == talk.message]
-        for turn_id in talk.turn_ids:
+    for message in world.sent:
+        said = [e for e in world.histories.get(message.session, ()) if e.text == message.text]
+        for turn_id in message.turn_ids:
             if turn_id not in {turn.turn_id for turn in world.turns}:
-                yield Fault("G1", f"{talk.message!r} was accepted as {turn_id}, which is lost")
+                yield Fault("G1", f"{message.text!r} was accepted as {turn_id}, which is lost")
             elif any(event.is_message and event.turn_id != turn_id for event in said):
-                yield Fault("G1", f"{talk.message!r} is stored in another turn than {turn_id}")
+                yield Fault("G1", f"{message.text!r} is stored in another turn than {turn_id}")
 
 
 # --- G2
@@ -206,13 +229,12 @@ def _turns_end_once(world: World) -> Iterator[Fault]:
         if [entry.number for entry in entries] != list(range(1, len(entries) + 1)):
             numbers = [entry.number for entry in entries]
             yield Fault("G2", f"the log of {turn.turn_id} is not numbered in order: {numbers}")
-        if world.restarted_at is not None and turn.finished_at is not None:
-            took = turn.finished_at - world.restarted_at
-            if took > RECOVERED_WITHIN_S:
-                yield Fault("G2", f"{turn.turn_id} ended {took:.1f} s after the restart")
-    for talk in world.talks:
-        if talk.refused is None and not talk.ended:
-            yield Fault("G2", f"{talk.client} was never told the end of {talk.message!r}")
+        took = (turn.finished_at or 0.0) - world.restarted_at
+        if turn.created_at < world.restarted_at and took > RECOVERED_WITHIN_S:
+            yield Fault("G2", f"{turn.turn_id} ended {took:.1f} s after the restart")
+    for message in world.sent:
+        if message.refused is None and not message.ended:
+            yield Fault("G2", f"{message.client} was never told the end of {message.text!r}")
 
 
 # --- G3
@@ -220,22 +242,24 @@ def _turns_end_once(world: World) -> Iterator[Fault]:
 
 def _what_was_sent_is_stored(world: World) -> Iterator[Fault]:
     turns = {turn.turn_id: turn for turn in world.turns}
-    for talk in world.talks:
-        turn_id = talk.turn_ids[0] if talk.turn_ids else ""
+    for message in world.sent:
+        turn_id = message.turn_ids[0] if message.turn_ids else ""
         stored = {entry.number: entry for entry in world.entries.get(turn_id, ())}
-        for frame in talk.frames:
+        for frame in message.frames:
             if stored.get(frame.number) != frame:
                 yield Fault(
                     "G3",
                     f"{turn_id} sent {frame}, stored is {stored.get(frame.number)}",
                 )
-        in_history = {event.event_id for event in world.histories.get(talk.session, ())}
-        for frame in talk.frames:
+        in_history = {event.event_id for event in world.histories.get(message.session, ())}
+        for frame in message.frames:
             if _is_answer(frame) and frame.data["id"] not in in_history:
                 yield Fault("G3", f"{turn_id} sent an answer that is in no history: {frame}")
         turn = turns.get(turn_id)
-        if talk.result and turn and talk.result["reply"] != turn.reply:
-            yield Fault("G3", f"{turn_id} sent {talk.result['reply']!r}, stored is {turn.reply!r}")
+        if message.result and turn and message.result["reply"] != turn.reply:
+            yield Fault(
+                "G3", f"{turn_id} sent {message.result['reply']!r}, stored is {turn.reply!r}"
+            )
 
 
 def _is_answer(frame: Frame) -> bool:
@@ -268,73 +292,43 @@ def _turns_in_order(world: World) -> Iterator[Fault]:
 
 def _clients_in_order(world: World) -> Iterator[Fault]:
     positions = {turn.turn_id: turn.position for turn in world.turns}
-    talks: dict[tuple[SessionName, str], list[Talk]] = defaultdict(list)
-    for talk in world.talks:
-        if talk.turn_ids and talk.turn_ids[0] in positions:
-            talks[talk.session, talk.client].append(talk)
-    for (_, client), said in talks.items():
+    sent: dict[tuple[SessionName, str], list[SentMessage]] = defaultdict(list)
+    for message in world.sent:
+        if message.turn_ids and message.turn_ids[0] in positions:
+            sent[message.session, message.client].append(message)
+    for (_, client), said in sent.items():
         for earlier, later in pairwise(said):
             if positions[earlier.turn_ids[0]] >= positions[later.turn_ids[0]]:
-                yield Fault("G4", f"{client} said {earlier.message!r} before {later.message!r}")
+                yield Fault("G4", f"{client} said {earlier.text!r} before {later.text!r}")
 
 
 # --- G5
 
 
-def _effects_accounted_for(world: World) -> Iterator[Fault]:
-    runs = Counter(effect.key for effect in world.effects)
-    for key, times in runs.items():
-        tools = {effect.tool for effect in world.effects if effect.key == key}
-        if tools == {"pay"} and times > 1:
-            yield Fault("G5", f"the call {key} has paid {times} times")
-    payments = Counter(
-        (_turn_of(effect), effect.amount) for effect in world.effects if effect.tool == "pay"
-    )
-    for (turn_id, amount), times in payments.items():
-        if times > 1:
-            yield Fault("G5", f"{turn_id} has paid {amount} {times} times")
-    bookings: dict[tuple[str, int], set[str]] = defaultdict(set)
-    for effect in world.effects:
-        if effect.tool == "book":
-            bookings[_turn_of(effect), effect.amount].add(effect.key)
-    for (turn_id, amount), keys in bookings.items():
-        if len(keys) > 1:
-            yield Fault("G5", f"{turn_id} has booked {amount} under several keys: {sorted(keys)}")
-    calls = {
+def _tools_run_once(world: World) -> Iterator[Fault]:
+    for row in world.ledger:
+        if row.runs > 1 and not row.idempotent:
+            yield Fault("G5", f"{row.tool} of {row.turn_id} has run {row.runs} times")
+    final = {turn.turn_id for turn in world.turns if turn.status in FINAL}
+    responses = responses_of(world)
+    for key, call in calls_of(world).items():
+        told = [response for response in responses[key] if reports(response)]
+        if key.partition(":")[0] in final and len(told) != 1:
+            yield Fault("G5", f"{key} {call} has {len(told)} results: {responses[key]}")
+
+
+def calls_of(world: World) -> dict[str, Call]:
+    """Return all tool calls by `turn:call`, where a repetition replaces the call it repeats."""
+    return {
         f"{event.turn_id}:{call.id.partition('~')[0]}": call
         for history in world.histories.values()
         for event in history
         for call in event.calls
     }
-    responses = _responses(world)
-    for effect in world.effects:
-        call = calls.get(effect.key)
-        if call is None:
-            yield Fault("G5", f"an effect of no call in the history: {effect}")
-        elif (call.name, call.amount) != (effect.tool, effect.amount):
-            yield Fault("G5", f"{effect} is not what was called: {call}")
-        elif not any(map(_reports, responses[effect.key])):
-            yield Fault("G5", f"an effect that nobody was told of: {effect}")
-    for key, call in calls.items():
-        told = [response for response in responses[key] if _reports(response)]
-        if len(told) != 1:
-            yield Fault("G5", f"{key} {call} has {len(told)} results: {responses[key]}")
-        elif _worked(told[0]) and runs[key] < 1:
-            yield Fault("G5", f"{key} {call} has a result, but no effect")
-    yield from _unfinished_bookings(world, calls, responses)
 
 
-def _unfinished_bookings(
-    world: World, calls: dict[str, Call], responses: dict[str, list[Response]]
-) -> Iterator[Fault]:
-    succeeded = {turn.turn_id for turn in world.turns if turn.status == "succeeded"}
-    for key, call in calls.items():
-        finished = key.partition(":")[0] in succeeded
-        if call.name == "book" and finished and not any(map(_worked, responses[key])):
-            yield Fault("G5", f"{key} {call} is idempotent, and has not been made")
-
-
-def _responses(world: World) -> dict[str, list[Response]]:
+def responses_of(world: World) -> dict[str, list[Response]]:
+    """Return all results by `turn:call`, in order."""
     responses: dict[str, list[Response]] = defaultdict(list)
     for history in world.histories.values():
         for event in history:
@@ -343,17 +337,9 @@ def _responses(world: World) -> dict[str, list[Response]]:
     return responses
 
 
-def _worked(response: Response) -> bool:
-    return "paid" in response.content or "booked" in response.content
-
-
-def _reports(response: Response) -> bool:
+def reports(response: Response) -> bool:
     """Whether a response is a result, or says that nobody knows; not that the call is repeated."""
     return response.content.get("status") != "repeated"
-
-
-def _turn_of(effect: Effect) -> str:
-    return effect.key.partition(":")[0]
 
 
 # --- G7
@@ -361,8 +347,8 @@ def _turn_of(effect: Effect) -> str:
 
 def _same_key_same_turn(world: World) -> Iterator[Fault]:
     by_key: dict[tuple[str, str], set[str]] = defaultdict(set)
-    for talk in world.talks:
-        by_key[talk.user_id, talk.key].update(talk.turn_ids)
+    for message in world.sent:
+        by_key[message.user_id, message.key].update(message.turn_ids)
     for (_, key), turn_ids in by_key.items():
         if len(turn_ids) > 1:
             yield Fault("G7", f"the key {key} has made {sorted(turn_ids)}")
@@ -376,17 +362,17 @@ def _same_key_same_turn(world: World) -> Iterator[Fault]:
 
 
 def _streams_without_gap(world: World) -> Iterator[Fault]:
-    for talk in world.talks:
-        for view in talk.views:
+    for message in world.sent:
+        for view in message.views:
             numbers = [frame.number for frame in view.frames]
             if numbers != list(range(view.after + 1, view.after + 1 + len(numbers))):
-                yield Fault("G8", f"{talk.turn_ids} after {view.after} was sent as {numbers}")
+                yield Fault("G8", f"{message.turn_ids} after {view.after} was sent as {numbers}")
             if any(frame.kind == "done" for frame in view.frames[:-1]):
-                yield Fault("G8", f"{talk.turn_ids} was sent on after its end")
+                yield Fault("G8", f"{message.turn_ids} was sent on after its end")
         seen: dict[int, Frame] = {}
-        for frame in talk.frames:
+        for frame in message.frames:
             if seen.setdefault(frame.number, frame) != frame:
-                yield Fault("G8", f"{talk.turn_ids} sent {seen[frame.number]}, then {frame}")
+                yield Fault("G8", f"{message.turn_ids} sent {seen[frame.number]}, then {frame}")
 
 
 def _turns_of(world: World, name: SessionName) -> list[StoredTurn]:

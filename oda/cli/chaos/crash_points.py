@@ -1,7 +1,7 @@
-"""Points at which a server process kills itself, reached from user code and SQLAlchemy's events.
+"""Points of a turn at which a process kills itself, reached from SQLAlchemy's events.
 
 A file that `ODA_TEST_CRASH` names arms them: it holds a `Crash` and is taken away by the hit, so
-the next process lives. Nothing of the server is patched: an agents module calls `listen`.
+the next process lives. An agent of a test may `reach` the points around its model and its tools.
 """
 
 import json
@@ -49,6 +49,10 @@ ledger's; `message`, `call`, `result` and `answer` are the session's events.
 """
 FAILURES: frozenset[Point] = frozenset({"failure_storing", "failure_stored"})
 """Only a turn in which a model fails comes to them."""
+OF_AGENTS: frozenset[Point] = frozenset(
+    {"model_called", "model_streaming", "in_tool", "after_effect"}
+)
+"""Only agents that call `reach` come to them."""
 POINTS: tuple[Point, ...] = tuple(point for point in get_args(Point) if point not in FAILURES)
 
 AFTER_COMMIT: dict[Point, Point] = {
@@ -107,7 +111,9 @@ def _die(file: Path) -> None:
 
 
 def listen() -> None:
-    """Reach points around the commits of all databases of this process."""
+    """Reach points around the commits of all databases of this process, if it may be told to."""
+    if ARMED_BY not in os.environ:
+        return
     event.listen(Engine, "before_cursor_execute", _before_statement)
     event.listen(Engine, "commit", _before_commit)
     event.listen(Engine, "rollback", _forget)
@@ -134,7 +140,8 @@ def _before_commit(connection: Connection) -> None:
 
 
 def _forget(connection: Connection) -> None:
-    connection.info.pop(_MARKS, None)
+    if not connection.invalidated:  # then its `info` cannot be read, and is gone with it
+        connection.info.pop(_MARKS, None)
 
 
 def _marks(statement: str, parameters: Any) -> Iterator[Point]:

@@ -24,6 +24,7 @@ class Relay:
     fell_silent: asyncio.Event = field(default_factory=asyncio.Event)
     _silence: int = 0
     _speaks: asyncio.Event = field(default_factory=asyncio.Event)
+    _connections: set[asyncio.Task[None]] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self._speaks.set()
@@ -39,16 +40,30 @@ class Relay:
         self.fell_silent.clear()
         self._speaks.set()
 
-    async def carry(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def cut(self) -> None:
+        """Close all connections."""
+        for connection in self._connections:
+            connection.cancel()
+
+    async def accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Serve a new connection until it ends or is cut."""
+        carrying = asyncio.create_task(self._carry(reader, writer))
+        self._connections.add(carrying)
+        carrying.add_done_callback(self._connections.discard)
+        await asyncio.wait({carrying})
+
+    async def close(self) -> None:
+        """Close all connections, and wait for their ends."""
+        self.cut()
+        await asyncio.gather(*self._connections, return_exceptions=True)
+
+    async def _carry(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Serve one connection to its end."""
-        await self._speaks.wait()
+        upstream_writer = None
         try:
+            await self._speaks.wait()
             upstream_reader, upstream_writer = await asyncio.open_connection(*self.server)
-        except OSError:
-            writer.close()
-            return
-        era = self._silence
-        try:
+            era = self._silence
             async with asyncio.TaskGroup() as directions:
                 directions.create_task(self._requests(reader, upstream_writer, writer, era))
                 directions.create_task(self._answers(upstream_reader, writer, era))
@@ -56,7 +71,8 @@ class Relay:
             pass
         finally:
             writer.close()
-            upstream_writer.close()
+            if upstream_writer is not None:
+                upstream_writer.close()
 
     async def _requests(
         self,
@@ -100,21 +116,10 @@ class Relay:
 async def open_relay(host: str, port: int) -> AsyncIterator[Relay]:
     """A relay to a server; it listens on `relay.port`."""
     relay = Relay((host, port))
-
-    connections: set[asyncio.Task[None]] = set()
-
-    async def carry(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        carrying = asyncio.create_task(relay.carry(reader, writer))
-        connections.add(carrying)
-        carrying.add_done_callback(connections.discard)
-        await asyncio.wait({carrying})
-
-    server = await asyncio.start_server(carry, "127.0.0.1", 0)
+    server = await asyncio.start_server(relay.accept, "127.0.0.1", 0)
     relay.port = server.sockets[0].getsockname()[1]
     try:
         yield relay
     finally:
         server.close()
-        for connection in connections:
-            connection.cancel()
-        await asyncio.gather(*connections, return_exceptions=True)
+        await relay.close()

@@ -7,12 +7,11 @@ from typing import Any, Literal
 
 import httpx
 
-from tests.support.checker import Frame, SessionName, Talk, View
+from oda.cli.chaos.promises import Frame, SentMessage, SessionName, View
 
 Form = Literal["stream", "plain", "async"]
 FORMS: tuple[Form, ...] = ("stream", "plain", "async")
 
-APP = "teller"
 KNOWS_WITHIN_S = 400.0
 """The longest that a message may take, all deaths of the server included."""
 _PAUSE_S = 0.02
@@ -29,14 +28,17 @@ class PatientClient:
     Args:
         addresses: Of the nodes; it turns to the next one whenever a connection fails.
         name: Of this client, for its keys.
-        user_id, session_id: The session.
+        app, user_id, session_id: The session.
     """
 
-    def __init__(self, addresses: Sequence[str], name: str, user_id: str, session_id: str) -> None:
+    def __init__(
+        self, addresses: Sequence[str], name: str, app: str, user_id: str, session_id: str
+    ) -> None:
         self.name = name
-        self.talks: list[Talk] = []
+        self.sent: list[SentMessage] = []
         self._http = httpx.AsyncClient(timeout=30, limits=_LIMITS, trust_env=False)
         self._addresses = list(addresses)
+        self._app = app
         self._user_id = user_id
         self._session_id = session_id
         self._headers = {"X-Oda-User": user_id}
@@ -57,7 +59,7 @@ class PatientClient:
 
         async def create() -> bool:
             response = await self._http.post(
-                f"{self._address}/v1/apps/{APP}/sessions",
+                f"{self._address}/v1/apps/{self._app}/sessions",
                 json={"session_id": self._session_id},
                 headers=self._headers,
             )
@@ -65,7 +67,9 @@ class PatientClient:
 
         await self._until(create)
 
-    async def say(self, message: str, *, form: Form, on_frame: OnFrame | None = None) -> Talk:
+    async def send(
+        self, message: str, *, form: Form, on_frame: OnFrame | None = None
+    ) -> SentMessage:
         """Send a message, and return when its end is known or it has been refused for good.
 
         Args:
@@ -75,79 +79,83 @@ class PatientClient:
                 as one from the connection.
 
         Raises:
-            TimeoutError: the end is not known in time; the talk is kept all the same.
+            TimeoutError: the end is not known in time; the sent is kept all the same.
         """
-        talk = Talk(
+        sent = SentMessage(
             user_id=self._user_id,
             session_id=self._session_id,
             client=self.name,
-            message=message,
-            key=f"{self.name}-{len(self.talks)}",
+            text=message,
+            key=f"{self.name}-{len(self.sent)}",
         )
-        self.talks.append(talk)
-        await self.finish(talk, form=form, on_frame=on_frame)
-        return talk
+        self.sent.append(sent)
+        await self.finish(sent, form=form, on_frame=on_frame)
+        return sent
 
-    async def finish(self, talk: Talk, *, form: Form, on_frame: OnFrame | None = None) -> None:
+    async def finish(
+        self, sent: SentMessage, *, form: Form, on_frame: OnFrame | None = None
+    ) -> None:
         """Go on with a message, sent before or not, until its end is known; otherwise as `say`."""
 
         async def go_on() -> bool:
-            if talk.turn_ids and form != "plain":
-                await self._follow(talk, on_frame)
+            if sent.turn_ids and form != "plain":
+                await self._follow(sent, on_frame)
             else:
-                await self._post(talk, form, on_frame)
-            return talk.ended or talk.refused is not None
+                await self._post(sent, form, on_frame)
+            return sent.ended or sent.refused is not None
 
         await self._until(go_on)
 
-    async def follow(self, talk: Talk, *, after: int, on_frame: OnFrame | None = None) -> View:
+    async def follow(
+        self, sent: SentMessage, *, after: int, on_frame: OnFrame | None = None
+    ) -> View:
         """Read a turn's stream once more, from any position, until it or the connection ends."""
         view = View(after)
-        talk.views.append(view)
+        sent.views.append(view)
         headers = {"Accept": "text/event-stream", "Last-Event-ID": str(after), **self._headers}
         async with self._http.stream(
-            "GET", f"{self._address}/v1/turns/{talk.turn_ids[0]}/events", headers=headers
+            "GET", f"{self._address}/v1/turns/{sent.turn_ids[0]}/events", headers=headers
         ) as response:
             if response.status_code == 200:
                 await _read(response, view, on_frame)
             elif response.status_code not in (204, *_LATER):
-                talk.refused = response.status_code
+                sent.refused = response.status_code
         return view
 
-    async def _follow(self, talk: Talk, on_frame: OnFrame | None) -> None:
-        await self.follow(talk, after=_position(talk), on_frame=on_frame)
+    async def _follow(self, sent: SentMessage, on_frame: OnFrame | None) -> None:
+        await self.follow(sent, after=_position(sent), on_frame=on_frame)
 
-    async def _post(self, talk: Talk, form: Form, on_frame: OnFrame | None) -> None:
-        headers = {"Idempotency-Key": talk.key, **self._headers}
+    async def _post(self, sent: SentMessage, form: Form, on_frame: OnFrame | None) -> None:
+        headers = {"Idempotency-Key": sent.key, **self._headers}
         if form == "stream":
             headers["Accept"] = "text/event-stream"
         if form == "async":
             headers["Prefer"] = "respond-async"
         async with self._http.stream(
             "POST",
-            f"{self._address}/v1/apps/{APP}/sessions/{talk.session_id}/turns",
-            json={"message": talk.message},
+            f"{self._address}/v1/apps/{self._app}/sessions/{sent.session_id}/turns",
+            json={"message": sent.text},
             headers=headers,
         ) as response:
             if response.is_success:
-                await self._take(response, talk, form, on_frame)
+                await self._take(response, sent, form, on_frame)
             elif response.status_code not in _LATER:
-                talk.refused = response.status_code
+                sent.refused = response.status_code
 
     async def _take(
-        self, response: httpx.Response, talk: Talk, form: Form, on_frame: OnFrame | None
+        self, response: httpx.Response, sent: SentMessage, form: Form, on_frame: OnFrame | None
     ) -> None:
         if form == "stream":
-            talk.turn_ids.append(response.headers["Location"].rpartition("/")[2])
-            talk.views.append(View(after=0))
-            await _read(response, talk.views[-1], on_frame)
+            sent.turn_ids.append(response.headers["Location"].rpartition("/")[2])
+            sent.views.append(View(after=0))
+            await _read(response, sent.views[-1], on_frame)
             return
         body = json.loads(await response.aread())
         if form == "async":
-            talk.turn_ids.append(body["turn_id"])
+            sent.turn_ids.append(body["turn_id"])
         else:
-            talk.turn_ids.append(body["turn"]["turn_id"])
-            talk.result = body
+            sent.turn_ids.append(body["turn"]["turn_id"])
+            sent.result = body
 
     async def _until(self, tried: Callable[[], Awaitable[bool]]) -> None:
         async with asyncio.timeout(KNOWS_WITHIN_S):
@@ -160,9 +168,9 @@ class PatientClient:
                 await asyncio.sleep(_PAUSE_S)
 
 
-def _position(talk: Talk) -> int:
+def _position(sent: SentMessage) -> int:
     """Number of the last frame that has been seen."""
-    return max((frame.number for frame in talk.frames), default=0)
+    return max((frame.number for frame in sent.frames), default=0)
 
 
 async def _read(response: httpx.Response, view: View, on_frame: OnFrame | None) -> None:

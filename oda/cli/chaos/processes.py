@@ -1,8 +1,8 @@
-"""Servers of `oda serve` that are killed and live again on the same data.
+"""Processes of `oda serve` and `oda worker` that are killed and are started again on the same data.
 
-As a program it has imported all that a server needs, and forks one server process for each line on
-stdin, since starting Python and importing ADK takes seconds. It opens no loop, thread or connection
-itself. Its own lines on stdout are JSON; the servers add theirs when they are ready.
+As a program it has imported all that a server needs, and forks one process for each line on stdin,
+since starting Python and importing ADK takes seconds. It opens no loop, thread or connection
+itself. Its own lines on stdout are JSON; the processes add theirs when they are ready.
 """
 
 import asyncio
@@ -17,16 +17,18 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
+from typing import Any, Literal
 
 from pydantic import BaseModel
 
-REPOSITORY = Path(__file__).parents[2]
-AGENTS = REPOSITORY / "tests" / "support" / "fault_agents"
+from oda.cli.chaos import crash_points
+from oda.errors import UnavailableError
+
 READY_WITHIN_S = 60.0
 GONE_WITHIN_S = 20.0
 _IMPORTED = (
@@ -54,29 +56,33 @@ _IMPORTED = (
     "uvicorn.loops.uvloop",
 )
 """What a server imports, directly or not, until it has answered."""
-_NO_PROGRAM = "the program that bears servers has ended"
+_NO_PROGRAM = "the program that starts processes has ended"
 _BELOW_EPHEMERAL = range(20_000, 30_000)
 """Ports that no outgoing connection is given: a client never meets itself on them."""
 
 
-class Birth(BaseModel, frozen=True):
-    """A server process to start."""
+Kind = Literal["serve", "worker"]
 
+
+class Start(BaseModel, frozen=True):
+    """A process to start."""
+
+    kind: Kind
     port: int
     environment: dict[str, str]
     log: Path
     """Gets what the process says on stderr."""
-    agents: Path = AGENTS
+    agents: Path
 
 
-class Born(BaseModel, frozen=True):
+class Started(BaseModel, frozen=True):
     """The process is there; it is not ready yet."""
 
     pid: int
     port: int
 
 
-class Died(BaseModel, frozen=True):
+class Exited(BaseModel, frozen=True):
     """The process is gone."""
 
     pid: int
@@ -85,7 +91,7 @@ class Died(BaseModel, frozen=True):
 
 
 @dataclass
-class _Life:
+class _Process:
     """One process of a server."""
 
     ready: asyncio.Event = field(default_factory=asyncio.Event)
@@ -95,114 +101,123 @@ class _Life:
 
 
 class Server:
-    """One server at one address, in one life after the other."""
+    """One server or worker at one address, in one process after the other."""
 
     def __init__(
         self,
-        nursery: "Nursery",
+        fork_server: "ForkServer",
         data: Path,
         environment: Mapping[str, str],
         *,
-        agents: Path = AGENTS,
+        agents: Path,
+        kind: Kind = "serve",
     ) -> None:
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self.log = data / f"server_{self.port}.log"
-        self.lives = 0
+        self.starts = 0
         self.ready_at = 0.0
-        """Epoch seconds at which the present life became ready."""
-        self._nursery = nursery
+        """Epoch seconds at which the present process became ready."""
+        self._fork_server = fork_server
         self._environment = {"ODA_DATA_DIR": str(data), **environment}
         self._agents = agents
-        self._life = _Life()
-        self._life.gone.set()
+        self._kind: Kind = kind
+        self._process = _Process()
+        self._process.gone.set()
 
     @property
-    def alive(self) -> bool:
-        return not self._life.gone.is_set()
+    def pid(self) -> int:
+        """Id of its present process, or of the last one."""
+        return self._process.pid
 
-    async def live(self) -> None:
+    @property
+    def running(self) -> bool:
+        return not self._process.gone.is_set()
+
+    async def start(self) -> None:
         """Start a process and wait until it is ready.
 
         Raises:
-            AssertionError: it ended by itself, other than by a kill at a crash point.
+            UnavailableError: it ended by itself, other than by a kill at a crash point.
         """
-        await self.begin_life()
+        await self.begin()
         async with asyncio.timeout(READY_WITHIN_S):
-            ready = asyncio.create_task(self._life.ready.wait())
-            gone = asyncio.create_task(self._life.gone.wait())
+            ready = asyncio.create_task(self._process.ready.wait())
+            gone = asyncio.create_task(self._process.gone.wait())
             await asyncio.wait({ready, gone}, return_when=asyncio.FIRST_COMPLETED)
             for task in (ready, gone):
                 task.cancel()
-        if not self._life.ready.is_set() and not self.was_killed:
-            raise AssertionError(f"the server did not start:\n{self.said()}")
+        if not self._process.ready.is_set() and not self.was_killed:
+            raise UnavailableError("a process did not start", remedy=f"it said:\n{self.output()}")
         self.ready_at = time.time()
 
-    async def begin_life(self) -> None:
+    async def begin(self) -> None:
         """Start a process, and do not wait for it."""
-        assert not self.alive
-        self._life = _Life()
-        self.lives += 1
-        await self._nursery.bear(
-            Birth(
+        assert not self.running
+        self._process = _Process()
+        self.starts += 1
+        await self._fork_server.start(
+            Start(
+                kind=self._kind,
                 port=self.port,
                 environment=self._environment,
                 log=self.log,
                 agents=self._agents,
             ),
-            self._life,
+            self._process,
         )
 
     async def kill(self) -> None:
         """SIGKILL; return when the process is gone. Harmless when it is gone already."""
-        if self.alive and self._life.pid:
+        if self.running and self._process.pid:
             with suppress(ProcessLookupError):
-                os.kill(self._life.pid, signal.SIGKILL)
-        await self.dead()
+                os.kill(self._process.pid, signal.SIGKILL)
+        await self.exited()
 
-    async def dead(self, within_s: float = GONE_WITHIN_S) -> None:
+    async def exited(self, within_s: float = GONE_WITHIN_S) -> None:
         """Wait until the process is gone, by whatever."""
         async with asyncio.timeout(within_s):
-            await self._life.gone.wait()
+            await self._process.gone.wait()
 
     @property
     def was_killed(self) -> bool:
-        """Whether the last life ended by SIGKILL."""
-        status = self._life.status
-        return not self.alive and os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL
+        """Whether the last process ended by SIGKILL."""
+        status = self._process.status
+        return not self.running and os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL
 
-    def said(self) -> str:
-        """What all lives have said on stderr."""
+    def output(self) -> str:
+        """What all its processes have said on stderr."""
         return self.log.read_text(errors="replace") if self.log.exists() else ""
 
 
-class Nursery:
-    """The program that bears server processes, as tests use it."""
+class ForkServer:
+    """The program that starts processes by forking itself, seen from outside."""
 
     def __init__(self, program: asyncio.subprocess.Process) -> None:
         self._program = program
-        self._born: dict[int, _Life] = {}
-        self._coming: dict[int, asyncio.Future[_Life]] = {}
-        self._expected: dict[int, _Life] = {}
+        self._running: dict[int, _Process] = {}
+        self._starting: dict[int, asyncio.Future[_Process]] = {}
+        self._expected: dict[int, _Process] = {}
         self._ended = False
 
-    async def bear(self, birth: Birth, life: _Life) -> None:
+    async def start(self, start: Start, process: _Process) -> None:
         assert self._program.stdin is not None
-        assert not self._ended, _NO_PROGRAM
-        self._expected[birth.port] = life
-        coming: asyncio.Future[_Life] = asyncio.get_running_loop().create_future()
-        self._coming[birth.port] = coming
-        self._program.stdin.write(birth.model_dump_json().encode() + b"\n")
-        await asyncio.wait_for(coming, READY_WITHIN_S)
+        if self._ended:
+            raise UnavailableError(_NO_PROGRAM)
+        self._expected[start.port] = process
+        starting: asyncio.Future[_Process] = asyncio.get_running_loop().create_future()
+        self._starting[start.port] = starting
+        self._program.stdin.write(start.model_dump_json().encode() + b"\n")
+        await asyncio.wait_for(starting, READY_WITHIN_S)
 
     async def listen(self) -> None:
-        """Take in what the program and its children say, until it ends."""
+        """Read what the program and its children print, until it ends."""
         assert self._program.stdout is not None
         async for line in self._program.stdout:
             self._take(line.decode(errors="replace"))
         self._ended = True
-        for coming in self._coming.values():
-            coming.set_exception(AssertionError(_NO_PROGRAM))
+        for starting in self._starting.values():
+            starting.set_exception(UnavailableError(_NO_PROGRAM))
 
     def _take(self, line: str) -> None:
         if found := re.search(r"is ready on http://127\.0\.0\.1:(\d+)", line):
@@ -210,34 +225,38 @@ class Nursery:
         elif line.startswith('{"pid":'):
             said = json.loads(line)
             if "port" in said:
-                born = Born.model_validate(said)
-                life = self._expected[born.port]
-                life.pid = born.pid
-                self._born[born.pid] = life
-                self._coming.pop(born.port).set_result(life)
+                born = Started.model_validate(said)
+                process = self._expected[born.port]
+                process.pid = born.pid
+                self._running[born.pid] = process
+                self._starting.pop(born.port).set_result(process)
             else:
-                died = Died.model_validate(said)
-                life = self._born.pop(died.pid)
-                life.status = died.status
-                life.gone.set()
+                died = Exited.model_validate(said)
+                process = self._running.pop(died.pid)
+                process.status = died.status
+                process.gone.set()
 
 
 @asynccontextmanager
-async def open_nursery() -> AsyncIterator[Nursery]:
-    """Start the program; at the end it and all its servers are killed."""
+async def open_fork_server(directory: Path | None = None) -> AsyncIterator[ForkServer]:
+    """Start the program; at the end it and all its processes are killed.
+
+    Args:
+        directory: Working directory of the processes; by default that of this one.
+    """
     kept = {k: v for k, v in os.environ.items() if not k.startswith("ODA_") and "API_KEY" not in k}
     program = await asyncio.create_subprocess_exec(
         sys.executable,
-        *("-m", "tests.support.server_lives"),
-        cwd=REPOSITORY,
-        env=kept,
+        *("-m", __name__),
+        cwd=directory,
+        env={**kept, "PYTHONPATH": os.pathsep.join([str(Path.cwd()), kept.get("PYTHONPATH", "")])},
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
     )
-    nursery = Nursery(program)
-    listening = asyncio.create_task(nursery.listen())
+    fork_server = ForkServer(program)
+    listening = asyncio.create_task(fork_server.listen())
     try:
-        yield nursery
+        yield fork_server
     finally:
         assert program.stdin is not None
         program.stdin.close()
@@ -257,14 +276,33 @@ def free_port() -> int:
         with socket.socket() as probe, suppress(OSError):
             probe.bind(("127.0.0.1", port))
             return port
-    raise AssertionError("no free port")
+    raise UnavailableError("no port is free")
+
+
+def children(pids: Iterable[int]) -> list[int]:
+    """Return the processes below others, on Linux."""
+    found = []
+    for pid in pids:
+        for task in Path(f"/proc/{pid}/task").glob("*/children"):
+            with suppress(OSError):
+                below = [int(child) for child in task.read_text().split()]
+                found += [*below, *children(below)]
+    return found
+
+
+def command_of(pid: int) -> str:
+    """Return the command line of a process; empty if it has ended."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ")
+    except OSError:
+        return ""
 
 
 # --- the program
 
 
 def main() -> None:
-    """Fork a server for each `Birth` on stdin; at its end kill those that live."""
+    """Fork a server for each `Start` on stdin; at its end kill those that live."""
     for name in _IMPORTED:
         importlib.import_module(name)
     gc.collect()
@@ -275,59 +313,64 @@ def main() -> None:
     signal.set_wakeup_fd(wake.fileno())
     signal.signal(signal.SIGCHLD, lambda *_: None)
     try:
-        for birth in _births(children, woken.fileno()):
+        for start in _requests(children, woken.fileno()):
             assert threading.active_count() == 1, threading.enumerate()
             pid = os.fork()
             if pid == 0:
                 signal.set_wakeup_fd(-1)
                 signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-                _serve(birth)
+                _serve(start)
             children.add(pid)
-            _say(Born(pid=pid, port=birth.port))
+            _print(Started(pid=pid, port=start.port))
     finally:
         for pid in children:
             os.kill(pid, signal.SIGKILL)
             os.waitpid(pid, 0)
 
 
-def _births(children: set[int], wake: int) -> Iterator[Birth]:
-    """What is asked for on stdin; while nothing is, the dead are buried."""
+def _requests(children: set[int], wake: int) -> Iterator[Start]:
+    """What is asked for on stdin; while nothing is, those that have ended are reaped."""
     text, stdin = b"", 0
     while True:
         readable, _, _ = select.select([stdin, wake], [], [])
         if wake in readable:
             os.read(wake, 4096)
-            _bury(children)
+            _reap(children)
         if stdin in readable:
             read = os.read(stdin, 65536)
             if not read:
                 return
             *lines, text = (text + read).split(b"\n")
-            yield from map(Birth.model_validate_json, lines)
+            yield from map(Start.model_validate_json, lines)
 
 
-def _bury(children: set[int]) -> None:
+def _reap(children: set[int]) -> None:
     while children:
         pid, status = os.waitpid(-1, os.WNOHANG)
         if pid == 0:
             return
         children.discard(pid)
-        _say(Died(pid=pid, status=status))
+        _print(Exited(pid=pid, status=status))
 
 
-def _serve(birth: Birth) -> None:
-    """Be a server until the end."""
-    from oda.cli.serve import serve
+def _serve(start: Start) -> None:
+    """Be a server or a worker until the end."""
+    from oda.cli.serve import serve, work
     from oda.cli.terminal import report, silence_warnings
 
     try:
         stdin = os.open(os.devnull, os.O_RDONLY)
-        stderr = os.open(birth.log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        stderr = os.open(start.log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
         os.dup2(stdin, 0)
         os.dup2(stderr, 2)
-        os.environ.update(birth.environment)
+        os.environ.update(start.environment)
         silence_warnings()
-        serve(reload=False, port=birth.port, dev_ui=False, rehearse=False, agents_dir=birth.agents)
+        crash_points.listen()
+        options: dict[str, Any] = {"port": start.port, "agents_dir": start.agents}
+        if start.kind == "serve":
+            serve(reload=False, dev_ui=False, rehearse=False, **options)
+        else:
+            work(concurrency=None, **options)
     except Exception as error:
         report(error)
     finally:
@@ -335,7 +378,7 @@ def _serve(birth: Birth) -> None:
         os._exit(1)
 
 
-def _say(line: Born | Died) -> None:
+def _print(line: Started | Exited) -> None:
     print(line.model_dump_json(), flush=True)
 
 

@@ -1,0 +1,1 @@
+"""`oda chaos`: an app whose processes are killed and whose parts are cut off, and what held."""
