@@ -17,7 +17,7 @@ from rich.console import Console
 from scripts.benchmark.comparison import FULL, QUICK, TargetFactory, compare, compile_sources
 from scripts.benchmark.cv import CvGrowth, cv_growth
 from scripts.benchmark.cv_rules import RulesLatency, rules_latency
-from scripts.benchmark.goals import goals_of
+from scripts.benchmark.goals import Goal, goals_of
 from scripts.benchmark.postgres import fresh_database
 from scripts.benchmark.recitation import RecitationLatency, recitation_latency
 from scripts.benchmark.report import json_of, notes_of, table_of
@@ -32,6 +32,7 @@ from scripts.benchmark.servers import (
     langgraph_server,
 )
 from scripts.benchmark.target import BareRunner, TurnFailed
+from scripts.benchmark.workers import ManyProcesses, many_processes
 
 _WIDTH = 160
 _GOAL_MISSED, _NOT_RUN, _INTERRUPTED = 1, 2, 130
@@ -77,8 +78,16 @@ def _arguments() -> argparse.Namespace:
         action="store_true",
         help="measure only what a run in a sandbox costs beside plain Python",
     )
+    parser.add_argument(
+        "--workers",
+        action="store_true",
+        help="measure only what a second worker adds; needs --pg",
+    )
     parser.add_argument("--json", metavar="FILE", type=Path, help="write all numbers there")
-    return parser.parse_args()
+    arguments = parser.parse_args()
+    if arguments.workers and not arguments.pg:
+        parser.error("--workers needs --pg URL")
+    return arguments
 
 
 async def _run(arguments: argparse.Namespace, console: Console) -> Run:
@@ -116,6 +125,13 @@ async def _run_cv() -> list[CvGrowth]:
         return await cv_growth(Path(directory))
 
 
+async def _run_workers(server_url: str) -> ManyProcesses:
+    _cancel_on_termination()
+    with tempfile.TemporaryDirectory(prefix="oda-bench-") as directory:
+        async with fresh_database(server_url) as database:
+            return await many_processes(database, Path(directory))
+
+
 async def _run_sandbox() -> list[SandboxCost]:
     _cancel_on_termination()
     with tempfile.TemporaryDirectory(prefix="oda-bench-") as directory:
@@ -140,6 +156,9 @@ def main() -> int:
             return _report_parts([recitation_latency()])
         if arguments.sandbox:
             return _report_parts(uvloop.run(_run_sandbox()))
+        if arguments.workers:
+            measured = uvloop.run(_run_workers(arguments.pg))
+            return _report([measured], measured.goals)
         run = uvloop.run(_run(arguments, progress))
     except (RuntimeError, TimeoutError, TurnFailed) as error:
         print(f"error: {error}", file=sys.stderr)
@@ -159,7 +178,10 @@ def main() -> int:
 def _report_parts(
     found: Sequence[RulesLatency | CvGrowth | RecitationLatency | SandboxCost],
 ) -> int:
-    goals = [measured.goal for measured in found]
+    return _report(found, [measured.goal for measured in found])
+
+
+def _report(found: Sequence[object], goals: Sequence[Goal]) -> int:
     for line in (*found, *goals):
         print(line)
     return 0 if all(goal.reached for goal in goals) else _GOAL_MISSED

@@ -25,6 +25,8 @@ DATABASE_RATIO = 1.5
 """To ADK's own, of the same turns on SQLite."""
 READY_S, FIRST_TURN_S, READY_RSS_MIB = 3.0, 0.1, 170.0
 CV_GROWTH_RATIO = 2.0
+WORKERS_SLOWNESS = 1 / 1.9
+FIRST_EVENT_MS = 30.0
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -65,6 +65,11 @@ class Target(ABC):
         """
 
     @property
+    def full_environment(self) -> Mapping[str, str]:
+        """Its own variables, and what it inherits."""
+        return {**_inherited_environment(), **self.environment}
+
+    @property
     def process(self) -> ChildProcess:
         assert self._process is not None
         return self._process
@@ -78,7 +83,7 @@ class Target(ABC):
         began = time.perf_counter()
         self._process = await ChildProcess.start(
             self.command,
-            environment={**_inherited_environment(), **self.environment},
+            environment=self.full_environment,
             directory=self._work,
         )
         while not await self.is_ready():
