@@ -62,7 +62,7 @@ class AcceptingServer(OdaServeOnPostgres):
 
 @dataclass(frozen=True, kw_only=True)
 class ManyProcesses:
-    """What was measured."""
+    """Results of the measurement."""
 
     turns_per_s: Mapping[int, float]
     """By the number of workers, while each turn waits for its model."""

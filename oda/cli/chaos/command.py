@@ -63,7 +63,7 @@ _SHOWN_FAULTS = 20
 
 @dataclass(frozen=True)
 class Options:
-    """What the command line says."""
+    """Arguments of the command."""
 
     app: str
     agents_dir: Path | None

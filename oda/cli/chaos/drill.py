@@ -30,7 +30,7 @@ _SILENCE_S = 2.0
 
 @dataclass(frozen=True)
 class Plan:
-    """What is said, and how often what is done."""
+    """Messages to send, and number of kills."""
 
     texts: Sequence[str]
     """Messages, sent in turn; each gets an ending of its own."""
@@ -42,7 +42,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class Phase:
-    """What came of one kind of fault."""
+    """Result of one kind of fault."""
 
     name: str
     times: int
@@ -84,7 +84,7 @@ class Drill:
         self._restarted_at = 0.0
 
     async def run(self) -> AsyncIterator[Phase]:
-        """Run the phases, and yield what came of each; after a broken one without faults, none."""
+        """Run the phases and yield their results; stop if promises are broken without any fault."""
         first = await self._phase("no fault", self._calm)
         yield first
         if first.broken:

@@ -55,7 +55,7 @@ _IMPORTED = (
     "uvicorn.lifespan.on",
     "uvicorn.loops.uvloop",
 )
-"""What a server imports, directly or not, until it has answered."""
+"""Modules that a server imports, directly or not, until it has answered."""
 _NO_PROGRAM = "the program that starts processes has ended"
 _BELOW_EPHEMERAL = range(20_000, 30_000)
 """Ports that no outgoing connection is given: a client never meets itself on them."""
@@ -148,7 +148,9 @@ class Server:
             for task in (ready, gone):
                 task.cancel()
         if not self._process.ready.is_set() and not self.was_killed:
-            raise UnavailableError("a process did not start", remedy=f"it said:\n{self.output()}")
+            raise UnavailableError(
+                "a process did not start", remedy=f"its output:\n{self.output()}"
+            )
         self.ready_at = time.time()
 
     async def begin(self) -> None:
@@ -186,7 +188,7 @@ class Server:
         return not self.running and os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL
 
     def output(self) -> str:
-        """What all its processes have said on stderr."""
+        """Standard error of all its processes."""
         return self.log.read_text(errors="replace") if self.log.exists() else ""
 
 
@@ -223,17 +225,17 @@ class ForkServer:
         if found := re.search(r"is ready on http://127\.0\.0\.1:(\d+)", line):
             self._expected[int(found[1])].ready.set()
         elif line.startswith('{"pid":'):
-            said = json.loads(line)
-            if "port" in said:
-                born = Started.model_validate(said)
-                process = self._expected[born.port]
-                process.pid = born.pid
-                self._running[born.pid] = process
-                self._starting.pop(born.port).set_result(process)
+            message = json.loads(line)
+            if "port" in message:
+                started = Started.model_validate(message)
+                process = self._expected[started.port]
+                process.pid = started.pid
+                self._running[started.pid] = process
+                self._starting.pop(started.port).set_result(process)
             else:
-                died = Exited.model_validate(said)
-                process = self._running.pop(died.pid)
-                process.status = died.status
+                exited = Exited.model_validate(message)
+                process = self._running.pop(exited.pid)
+                process.status = exited.status
                 process.gone.set()
 
 
@@ -329,7 +331,7 @@ def main() -> None:
 
 
 def _requests(children: set[int], wake: int) -> Iterator[Start]:
-    """What is asked for on stdin; while nothing is, those that have ended are reaped."""
+    """Yield the requests on stdin; meanwhile reap children that have ended."""
     text, stdin = b"", 0
     while True:
         readable, _, _ = select.select([stdin, wake], [], [])

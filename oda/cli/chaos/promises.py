@@ -27,7 +27,7 @@ class Frame:
 
 @dataclass
 class View:
-    """What came through one connection."""
+    """Frames that came through one connection."""
 
     after: int
     """The position that the client had asked to go on from."""
@@ -104,7 +104,7 @@ class Call(NamedTuple):
 
 
 class Response(NamedTuple):
-    """What the history says of a call."""
+    """Result of a call in the history."""
 
     id: str
     content: dict[str, Any]
@@ -202,12 +202,13 @@ def _messages_stored_once(world: World) -> Iterator[Fault]:
             if turn.turn_id not in stored_by_turn and turn.status != "cancelled":
                 ending = f"{turn.status}, {turn.error}" if turn.error else turn.status
                 yield Fault("G1", f"the message of {turn.turn_id} ({ending}) is not stored")
+    known = {turn.turn_id for turn in world.turns}
     for message in world.sent:
-        said = [e for e in world.histories.get(message.session, ()) if e.text == message.text]
+        found = [e for e in world.histories.get(message.session, ()) if e.text == message.text]
         for turn_id in message.turn_ids:
-            if turn_id not in {turn.turn_id for turn in world.turns}:
+            if turn_id not in known:
                 yield Fault("G1", f"{message.text!r} was accepted as {turn_id}, which is lost")
-            elif any(event.is_message and event.turn_id != turn_id for event in said):
+            elif any(event.is_message and event.turn_id != turn_id for event in found):
                 yield Fault("G1", f"{message.text!r} is stored in another turn than {turn_id}")
 
 
@@ -278,13 +279,13 @@ def _is_answer(frame: Frame) -> bool:
 def _turns_in_order(world: World) -> Iterator[Fault]:
     for name, history in world.histories.items():
         accepted = [turn.turn_id for turn in _turns_of(world, name)]
-        said = [event for event in history if event.text or event.calls or event.responses]
-        run = [turn_id for turn_id, _ in groupby(said, lambda event: event.turn_id)]
+        spoken = [event for event in history if event.text or event.calls or event.responses]
+        run = [turn_id for turn_id, _ in groupby(spoken, lambda event: event.turn_id)]
         if len(run) != len(set(run)):
             yield Fault("G4", f"turns of {name} are interleaved: {run}")
         elif run != [turn_id for turn_id in accepted if turn_id in run]:
             yield Fault("G4", f"turns of {name} ran as {run}, accepted were {accepted}")
-        for turn_id, events in groupby(said, lambda event: event.turn_id):
+        for turn_id, events in groupby(spoken, lambda event: event.turn_id):
             if not next(events).is_message:
                 yield Fault("G4", f"{turn_id} does not begin with its message")
     yield from _clients_in_order(world)
@@ -296,10 +297,10 @@ def _clients_in_order(world: World) -> Iterator[Fault]:
     for message in world.sent:
         if message.turn_ids and message.turn_ids[0] in positions:
             sent[message.session, message.client].append(message)
-    for (_, client), said in sent.items():
-        for earlier, later in pairwise(said):
+    for (_, client), messages in sent.items():
+        for earlier, later in pairwise(messages):
             if positions[earlier.turn_ids[0]] >= positions[later.turn_ids[0]]:
-                yield Fault("G4", f"{client} said {earlier.text!r} before {later.text!r}")
+                yield Fault("G4", f"{client} sent {earlier.text!r} before {later.text!r}")
 
 
 # --- G5

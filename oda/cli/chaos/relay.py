@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 @dataclass
 class Relay:
-    """What has gone through, and what shall be lost."""
+    """Carries connections to a server, counts bytes, and loses what it is told to lose."""
 
     server: tuple[str, int]
     """Host and port that new connections lead to."""
