@@ -218,6 +218,10 @@ class UnavailableError(OdaError):
     retryable = True
 
 
+class SessionsUnavailableError(UnavailableError):
+    """Raised when the store of the sessions cannot be reached."""
+
+
 class StorageFullError(UnavailableError):
     """Raised when a database has no space left for a write."""
 

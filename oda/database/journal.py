@@ -14,7 +14,7 @@ from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from oda.database.postgres import has_committed, is_silence, own_transaction_id
-from oda.errors import AgentStateError, UnavailableError
+from oda.errors import AgentStateError, SessionsUnavailableError, UnavailableError
 from oda.telemetry import get_logger
 
 log = get_logger(__name__)
@@ -31,6 +31,14 @@ called again after a rollback."""
 _COLLISIONS = ("40001", "40P01")
 """SQLSTATE codes of serialization failures and deadlocks."""
 _LOOK_AGAIN_S = 0.25
+_PASSING = (
+    OperationalError,
+    InterfaceError,
+    PoolTimeoutError,
+    OSError,
+    TimeoutError,
+    SessionsUnavailableError,
+)
 REQUEST_S = 4.0
 """Time limit for the writes of a request."""
 
@@ -272,9 +280,8 @@ def _is_collision(error: BaseException) -> bool:
 
 
 def may_pass(error: BaseException) -> bool:
-    """Return whether an error is transient: the database is unreachable, locked or overloaded."""
-    kinds = OperationalError | InterfaceError | PoolTimeoutError | OSError | TimeoutError
-    return isinstance(error, kinds)
+    """Return whether an error is transient: a store is unreachable, locked or overloaded."""
+    return isinstance(error, _PASSING)
 
 
 def _fail(batch: Sequence[_Entry], error: Exception) -> None:

@@ -3,9 +3,10 @@
 import asyncio
 import json
 import uuid
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from functools import wraps
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 from weakref import WeakValueDictionary
 
 from google.adk.errors import StaleSessionError
@@ -19,9 +20,17 @@ from google.adk.sessions.base_session_service import (
     GetSessionConfig,
     ListSessionsResponse,
 )
+from tenacity import (
+    AsyncRetrying,
+    retry_if_exception,
+    stop_after_attempt,
+    stop_never,
+    wait_exponential,
+)
 
-from oda.errors import ConfigurationError
+from oda.errors import ConfigurationError, SessionsUnavailableError
 from oda.session.listing import ListedSession, Position
+from oda.session.live_history import current_fence
 from oda.session.past_state import META
 from oda.session.redis_keys import (
     SessionKeys,
@@ -38,7 +47,13 @@ Pipe = Any
 """A Redis pipeline. Its methods have imprecise types or none, hence `Any`."""
 
 _CONNECTIONS = 32
-_PATIENCE_S = 10.0
+_PATIENCE_S = 4.0
+"""Time for a connection, a place in the pool, or an answer."""
+
+_AGAIN_S = wait_exponential(multiplier=0.1, max=2.0)
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 @asynccontextmanager
@@ -71,6 +86,32 @@ async def open_redis(url: str) -> AsyncIterator["Redis"]:
         yield client
 
 
+def _reached(
+    method: Callable[P, Coroutine[Any, Any, T]],
+) -> Callable[P, Coroutine[Any, Any, T]]:
+    """Have a method raise `SessionsUnavailableError` if Redis cannot be reached."""
+
+    @wraps(method)
+    async def reach(*args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            return await method(*args, **kwargs)
+        except Exception as error:
+            if not _is_away(error):
+                raise
+            raise SessionsUnavailableError(
+                f"The sessions in Redis cannot be reached: {error}",
+                remedy="check ODA_SESSION_SERVICE and that the server is running",
+            ) from error
+
+    return reach
+
+
+def _is_away(error: BaseException) -> bool:
+    from redis.exceptions import ConnectionError, ReadOnlyError, TimeoutError
+
+    return isinstance(error, ConnectionError | TimeoutError | ReadOnlyError)
+
+
 class RedisSessions(BaseSessionService):
     """Session service in which each write is one transaction, of constant cost.
 
@@ -83,6 +124,7 @@ class RedisSessions(BaseSessionService):
         self._client: Any = client
         self._appending: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
+    @_reached
     async def create_session(
         self,
         *,
@@ -116,6 +158,7 @@ class RedisSessions(BaseSessionService):
             raise SessionNotFoundError(f"The session {keys.session_id!r} was deleted at once.")
         return created
 
+    @_reached
     async def get_session(
         self,
         *,
@@ -141,6 +184,7 @@ class RedisSessions(BaseSessionService):
             found.events = [e for e in found.events if e.timestamp >= config.after_timestamp]
         return found
 
+    @_reached
     async def list_sessions(
         self, *, app_name: str, user_id: str | None = None
     ) -> ListSessionsResponse:
@@ -170,6 +214,7 @@ class RedisSessions(BaseSessionService):
         sessions.sort(key=lambda session: (session.last_update_time, session.user_id, session.id))
         return ListSessionsResponse(sessions=sessions)
 
+    @_reached
     async def list_page(
         self, *, app_name: str, user_id: str, limit: int, behind: Position | None
     ) -> Sequence[ListedSession]:
@@ -200,6 +245,7 @@ class RedisSessions(BaseSessionService):
             for one, meta in zip(page, metas, strict=True)
         ]
 
+    @_reached
     async def delete_session(self, *, app_name: str, user_id: str, session_id: str) -> None:
         keys = SessionKeys(app_name, user_id, session_id)
         async with self._client.pipeline() as pipe:
@@ -207,12 +253,16 @@ class RedisSessions(BaseSessionService):
             pipe.zrem(sessions_key(app_name, user_id), session_id)
             await pipe.execute()
 
+    @_reached
     async def get_user_state(self, *, app_name: str, user_id: str) -> dict[str, Any]:
         stored = await self._client.hgetall(user_state_key(app_name, user_id))
         return _decode_state("", stored)
 
+    @_reached
     async def append_event(self, session: Session, event: Event) -> Event:
         """Store an event and its state changes atomically.
+
+        In a turn it waits for a Redis that is away: what the event tells may have been paid for.
 
         Raises:
             SessionNotFoundError: the session has been deleted.
@@ -248,9 +298,16 @@ class RedisSessions(BaseSessionService):
             pipe.sadd(keys.event_ids, event.id)
             set_fields(pipe, fields)
 
+        in_turn = current_fence.get() is not None
+        attempts = AsyncRetrying(
+            retry=retry_if_exception(_is_away),
+            wait=_AGAIN_S,
+            stop=stop_never if in_turn else stop_after_attempt(1),
+            reraise=True,
+        )
         lock = self._appending.setdefault(keys.session, asyncio.Lock())
         async with lock:
-            await self._client.transaction(append, keys.session)
+            await attempts(self._client.transaction, append, keys.session)
             session._storage_update_marker = revision
         session.last_update_time = event.timestamp
         return await super().append_event(session, event)

@@ -32,6 +32,7 @@ from oda.errors import (
     LimitExceededError,
     OwnershipLostError,
     SessionNotFoundError,
+    SessionsUnavailableError,
 )
 from oda.session.lane import Place
 from oda.session.live_history import current_fence
@@ -55,6 +56,7 @@ T = TypeVar("T")
 _TELEMETRY = TelemetryConfig()
 _STREAMING = RunConfig(streaming_mode=StreamingMode.SSE, telemetry=_TELEMETRY)
 _WHOLE = RunConfig(telemetry=_TELEMETRY)
+_OF_STORES = (SQLAlchemyError, SessionsUnavailableError)
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.1, 2.0
 _AGAIN_S = wait_exponential(multiplier=_FIRST_PAUSE_S, max=_LONGEST_PAUSE_S)
 
@@ -220,7 +222,7 @@ class TurnRun:
                 if not self._store_is_away:
                     return outcome
             except Exception as error:
-                if not (isinstance(error, SQLAlchemyError) and may_pass(error)):
+                if not (isinstance(error, _OF_STORES) and may_pass(error)):
                     raise
             if self._cancelled:
                 return TurnOutcome("cancelled", "")

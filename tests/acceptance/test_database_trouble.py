@@ -8,6 +8,7 @@ import time
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import httpx
 import pytest
@@ -25,6 +26,7 @@ from tests.acceptance.test_turns_survive import (
     post,
     user_messages,
 )
+from tests.contract.conftest import running_redis
 from tests.support.model_settings import gemini
 from tests.support.postgres_cluster import Cluster, new_cluster
 
@@ -144,6 +146,45 @@ async def test_turns_outlive_the_database_server(
         replies = [(await ended(client, one))["reply"] for one in turns]
         assert replies == ["first", "second"]
         assert [await user_messages(client, one) for one in sessions] == [["one"], ["two"]]
+
+
+# --- Redis, which holds the sessions and counts the requests
+
+
+@pytest.fixture
+async def redis_relay() -> AsyncIterator[Relay]:
+    async for url in running_redis():
+        server = urlsplit(url)
+        async with open_relay(server.hostname or "127.0.0.1", server.port or 6379) as opened:
+            yield opened
+
+
+@pytest.mark.redis
+@pytest.mark.parametrize("trouble", ["silent", "cut off"])
+async def test_lost_redis_is_told_and_a_running_turn_goes_on_when_it_is_back(
+    serve: Serve, redis_relay: Relay, trouble: str
+) -> None:
+    url = f"redis://127.0.0.1:{redis_relay.port}"
+    async with ModelServer() as model:
+        server = await serve(**gemini(model), SESSION_SERVICE=url, LIMITS__STORAGE=url)
+        model.play([Text(text="first", delay_s=3.0), Text(text="second")])
+        session = await new_session(server.client)
+        turn_id = (await post(server.client, session, "one", **LATER)).json()["turn_id"]
+        await called(model)
+        redis_relay.fall_silent()
+        if trouble == "cut off":
+            redis_relay.cut()
+        await asyncio.gather(
+            refused(server, "GET", "/readyz"),
+            refused(server, "GET", session),
+            refused(server, "POST", SESSIONS, json={}),
+        )
+        redis_relay.cut()
+        redis_relay.speak()
+        await healed(server)
+        assert (await ended(server.client, turn_id))["reply"] == "first"
+        assert (await post(server.client, session, "two")).json()["reply"] == "second"
+        assert await user_messages(server.client, session) == ["one", "two"]
 
 
 # --- full
