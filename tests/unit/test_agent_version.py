@@ -1,5 +1,6 @@
 """What changes the version of an agent's definition, and what does not."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -33,6 +34,14 @@ def test_caches_and_hidden_files_do_not_count(agent: Path) -> None:
         (agent / name).mkdir()
         (agent / name / "file").write_text("x")
     (agent / ".env").write_text("KEY=1\n")
+    assert hash_of(agent) == before
+
+
+def test_what_is_no_file_or_cannot_be_read_stops_nothing(agent: Path) -> None:
+    before = hash_of(agent)
+    (agent / "nowhere").symlink_to(agent / "missing")
+    (agent / "itself").symlink_to(agent)
+    os.mkfifo(agent / "pipe")
     assert hash_of(agent) == before
 
 
