@@ -114,7 +114,9 @@ class Definitions:
         return sorted(self._loader.list_agents())
 
     async def version(self, name: str) -> AgentVersion:
-        """Return the version of an agent's definition; it need not be loaded for that.
+        """Return the version of an agent's definition; at once if it is loaded.
+
+        So messages that come at the same moment keep their order.
 
         Raises:
             AgentNotFoundError: there is no such agent.
@@ -158,6 +160,8 @@ class Definitions:
             if known is None or known[0] != record:
                 known = record, Definition(name, self._with_record(self._load(name), record))
                 self._loaded[name] = known
+                if name not in self._hashes:
+                    self._hashes[name] = self._hash(name)
             return known[1]
 
     def try_get(self, name: str) -> Definition | AgentLoadError:
