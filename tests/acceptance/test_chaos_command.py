@@ -71,7 +71,7 @@ def home(tmp_path: Path) -> Home:
 
 
 async def found(home: Home, *arguments: str) -> tuple[int, dict[str, Any]]:
-    """What the command prints as JSON, after its exit code."""
+    """Run the command; return its exit code and its report."""
     ended = await home.run("chaos", *arguments, "--json")
     assert ended.stdout, ended.stderr
     return ended.code, json.loads(ended.stdout)

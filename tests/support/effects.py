@@ -1,4 +1,4 @@
-"""What the tools of the teller have done in the world, and whether it is what was called."""
+"""Effects of the teller's tools, and checks that they match its calls."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
@@ -10,7 +10,7 @@ from oda.cli.chaos.promises import Call, Fault, Response, World, calls_of, repor
 
 @dataclass(frozen=True)
 class Effect:
-    """What a tool has done in the world, once."""
+    """One payment or booking."""
 
     tool: Literal["pay", "book"]
     amount: int
@@ -19,7 +19,7 @@ class Effect:
 
 
 def faults_of_effects(world: World, effects: Sequence[Effect]) -> list[Fault]:
-    """Return what breaks the promise that tools run once."""
+    """Return the breaches of the promise that tools run once."""
     return [*_effects_accounted_for(world, effects)]
 
 

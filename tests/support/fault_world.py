@@ -54,7 +54,7 @@ class TellerPlace(Place):
             )
 
     def _logged(self, broken: Sequence[str]) -> Iterator[str]:
-        """What the servers have logged of the turns whose promises are broken."""
+        """Yield the servers' log lines about the turns whose promises are broken."""
         named = set(re.findall(r"turn_[0-9a-f]{32}", "\n".join(broken)))
         for server in self.processes:
             for line in server.output().splitlines():
@@ -62,6 +62,6 @@ class TellerPlace(Place):
                     yield f"{server.url}: {line}"
 
     def left_effects(self) -> list[Effect]:
-        """What the tools have done, in order."""
+        """Return the effects of the tools, in order."""
         lines = self.effects.read_text().splitlines() if self.effects.exists() else []
         return [Effect(**json.loads(line)) for line in lines]

@@ -1,4 +1,4 @@
-"""What changes the version of an agent's definition, and what does not."""
+"""Hashes of agents: changes of their files count, caches and copies do not."""
 
 import os
 from pathlib import Path

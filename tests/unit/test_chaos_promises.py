@@ -118,7 +118,7 @@ class Story:
     )
 
     def faults(self) -> list[Fault]:
-        """What is found by what is stored, and by the effects."""
+        """Return the breaches found in the store and in the effects."""
         return [*faults(self.world()), *faults_of_effects(self.world(), self.effects)]
 
     def world(self) -> World:

@@ -4,7 +4,7 @@ from oda.turn.distributed import Punctuality
 
 
 def lateness(*moments: float) -> list[bool]:
-    """What sweeps at these moments are told, at an interval of one second from 0 on."""
+    """Return whether sweeps at these moments are late; they are due each second, from 1 on."""
     now = 0.0
     punctuality = Punctuality(1.0, lambda: now)
     told = []

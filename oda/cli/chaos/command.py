@@ -127,7 +127,8 @@ async def _drill(options: Options, settings: Settings, plan: Plan, stack: AsyncE
     """Start everything, to be closed by `stack`, and return the drill."""
     directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="oda-chaos-")))
     without_caches = shutil.ignore_patterns("__pycache__", ".*")
-    shutil.copytree(settings.agents_dir, directory / "agents", ignore=without_caches)
+    agents = directory / settings.agents_dir.resolve().name  # which is the app's, if it has one
+    shutil.copytree(settings.agents_dir, agents, ignore=without_caches)
     _copy_configuration(settings.config_dir, directory / "config")
     environment = _environment() | _UNLIMITED
     url, database = None, None
@@ -138,7 +139,7 @@ async def _drill(options: Options, settings: Settings, plan: Plan, stack: AsyncE
     place = Place(
         await stack.enter_async_context(open_fork_server(directory)),
         directory,
-        agents=directory / "agents",
+        agents=agents,
         app=options.app,
         database_url=url,
         environment=environment,

@@ -41,7 +41,7 @@ class SentMessage:
     user_id: str
     session_id: str
     client: str
-    """Who sent it; one client sends one message after the other."""
+    """Name of its client, which sends one message after the other."""
     text: str
     key: str
     turn_ids: list[str] = field(default_factory=list)
