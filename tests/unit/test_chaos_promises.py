@@ -370,8 +370,13 @@ def test_a_planted_fault_is_found(name: str) -> None:
     assert promise in {fault.promise for fault in story.faults()}
 
 
-def test_a_call_of_a_turn_that_waits_needs_no_result_yet() -> None:
+def test_a_turn_that_asks_a_person_is_at_rest_and_its_call_has_no_result_yet() -> None:
     story = Story()
-    story.turns[0] = replace(story.turns[0], status="waiting_input")
+    asked = Frame(3, "turn", {"turn_id": "t1", "status": "waiting_input"})
+    story.turns[0] = replace(story.turns[0], status="waiting_input", reply="", finished_at=None)
+    story.entries["t1"] = [*log("t1", "")[:2], asked]
+    story.sent[0].views[1] = View(2, [asked])
+    del story.history[story.event("t1-answer")]
     story.answered("t1-results", _response("c2~2", booked=3))
-    assert "G5" not in {fault.promise for fault in faults(story.world())}
+    assert story.sent[0].ended
+    assert faults(story.world()) == []

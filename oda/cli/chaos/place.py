@@ -17,7 +17,7 @@ from oda.cli.chaos.crash_points import ARMED_BY, Crash, Point
 from oda.cli.chaos.patient_client import PatientClient
 from oda.cli.chaos.processes import ForkServer, Kind, Server
 from oda.cli.chaos.promises import (
-    FINAL,
+    AT_REST,
     RECOVERED_WITHIN_S,
     Call,
     Fault,
@@ -35,7 +35,6 @@ from oda.database.schema import tool_calls, turns
 from oda.turn.reader import entries_of
 
 _LOOK_AGAIN_S = 0.05
-_AT_REST = FINAL | {"waiting_input"}
 
 
 class Place:
@@ -174,7 +173,7 @@ class Place:
 
 
 async def _all_at_rest(engine: Engine, deadline: float) -> list[Fault]:
-    unfinished = select(turns.c.turn_id, turns.c.status).where(turns.c.status.not_in(_AT_REST))
+    unfinished = select(turns.c.turn_id, turns.c.status).where(turns.c.status.not_in(AT_REST))
     while True:
         left = await asyncio.to_thread(_rows, engine, unfinished)
         if not left:
