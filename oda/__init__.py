@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from oda.agent.model.configured import configured_model as configured_model
     from oda.agent.model.registry import model_configured as model_configured
     from oda.agent.oda_agent import OdaAgent as OdaAgent
+    from oda.agent.prompt import Prompt as Prompt
     from oda.agent.retry import RetryPolicy as RetryPolicy
+    from oda.agent.run_limits import Deliverable as Deliverable
     from oda.agent.run_limits import RunLimits as RunLimits
     from oda.agent.runner import Runner as Runner
     from oda.application_database import ApplicationDatabase as ApplicationDatabase
@@ -47,6 +49,7 @@ _HOMES = {
     "ApplicationDatabase": "oda.application_database",
     "ApplicationResource": "oda.application_resource",
     "Capability": "oda.tools.capability",
+    "Deliverable": "oda.agent.run_limits",
     "DocumentApp": "oda.agent.document_app",
     "FatalToolError": "oda.errors",
     "InterruptCheck": "oda.tools.hooks",
@@ -57,6 +60,7 @@ _HOMES = {
     "OdaError": "oda.errors",
     "OdaSession": "oda.session.oda_session",
     "OdaSessionManager": "oda.session.manager",
+    "Prompt": "oda.agent.prompt",
     "Reply": "oda.message.reply",
     "RetryPolicy": "oda.agent.retry",
     "RunLimits": "oda.agent.run_limits",

@@ -37,7 +37,7 @@ from oda.session.counted_services import CountedArtifacts, CountedSessions
 from oda.session.live_history import LiveHistory
 from oda.session.manager import OdaSessionManager
 from oda.session.oda_session import OdaSession
-from oda.session.services import IN_MEMORY, open_services
+from oda.session.services import IN_MEMORY, open_services, stored_with_turns
 from oda.session.user_storage import UserStorage
 from oda.setting_names import unknown_settings
 from oda.settings import Settings
@@ -149,7 +149,10 @@ class OdaContext:
                 await storage.forget_sessions()
             self.services = replace(
                 opened,
-                session=LiveHistory(CountedSessions(opened.session, storage)),
+                session=LiveHistory(
+                    CountedSessions(opened.session, storage),
+                    fenced=not stored_with_turns(settings, self.database),
+                ),
                 artifact=CountedArtifacts(opened.artifact, storage, bounded=False),
                 uploads=CountedArtifacts(opened.uploads, storage, bounded=True),
             )

@@ -209,15 +209,19 @@ class Attempt:
             update["telemetry"] = _telemetry_config()
         return config.model_copy(update=update)
 
+    def shows(self, event: Event) -> None:
+        """Note what the client gets of an event, be it of the run or of a step inside of it."""
+        if event.partial:
+            self.partial_text = self.partial_text or bool(resume.text_of(event))
+        elif resume.has_content(event):
+            self.partial_text = False
+
     def _track(self, event: Event) -> bool:
         """Update the attempt's state from an event; return whether to yield it to the client."""
         if resume.is_error(event):
             self._reported = event
             return False
-        if event.partial:
-            self.partial_text = self.partial_text or bool(resume.text_of(event))
-        elif resume.has_content(event):
-            self.partial_text = False
+        if not event.partial and resume.has_content(event):
             self._last = event
             if resume.is_answer(event) or resume.is_waiting(event):
                 self._reported = None

@@ -11,7 +11,7 @@ from google.adk.skills import Skill, load_skill_from_dir, load_skills_from_dir
 from google.adk.tools.skill_toolset import SkillToolset
 
 from oda.agent.model.configured import configured_model
-from oda.agent.run_limits import LimitedRun, RunLimits
+from oda.agent.run_limits import Deliverable, LimitedRun, RunLimits
 from oda.clock import Clock, SystemClock
 from oda.errors import ConfigurationError
 from oda.telemetry import experimental_on_purpose, get_logger
@@ -54,6 +54,7 @@ def create_agent(
     tools: Sequence[ToolUnion] = (),
     tool_policy: ToolPolicy | None = None,
     limits: RunLimits | None = None,
+    deliverable: Deliverable | None = None,
     registry: CapabilityRegistry | None = None,
     clock: Clock | None = None,
     **llm_agent_kwargs: Any,
@@ -75,6 +76,7 @@ def create_agent(
             applies to them as well.
         tool_policy: Policy to merge with those of the capabilities.
         limits: Limits of a run; by default 15 rounds.
+        deliverable: What a run has to leave behind.
         registry: Registry for looking up names; by default that of the process.
         clock: Clock for time limits; by default the system's.
         llm_agent_kwargs: Further arguments of ADK's `LlmAgent`. Callbacks are added to those set
@@ -101,7 +103,7 @@ def create_agent(
     )
     policed = PolicedTools(whole.tool_policy, entry_mode, addresses)
     fence = FenceResults(tuple(whole.untrusted))
-    run = LimitedRun(limits or RunLimits(), clock or SystemClock())
+    run = LimitedRun(limits or RunLimits(), clock or SystemClock(), deliverable)
     _warn_of_useless_tools(name, every_tool, whole.tool_policy)
     agent = LlmAgent(
         name=name,
@@ -113,8 +115,8 @@ def create_agent(
             **llm_agent_kwargs,
             "before_model_callback": [
                 *_as_list(llm_agent_kwargs.get("before_model_callback")),
-                run.before_model,
                 fence.before_model,
+                run.before_model,
             ],
             "after_model_callback": [
                 run.after_model,

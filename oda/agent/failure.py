@@ -70,6 +70,7 @@ the next attempt finds the stored row."""
 _EVENT_CODES: Mapping[str, tuple[str, bool]] = {
     "MALFORMED_FUNCTION_CALL": ("malformed_output", True),
     "MALFORMED_RESPONSE": ("malformed_output", True),
+    "MISSHAPEN_ANSWER": ("malformed_output", True),
     "UNEXPECTED_TOOL_CALL": ("malformed_output", True),
     "MISSING_THOUGHT_SIGNATURE": ("malformed_output", True),
     "TOO_MANY_TOOL_CALLS": ("malformed_output", True),

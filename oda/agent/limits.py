@@ -8,6 +8,7 @@ from google.adk.events import Event
 from google.genai.types import GenerateContentResponseUsageMetadata
 from pydantic import BaseModel, ConfigDict, Field
 
+from oda.agent.model.answer_form import calls_of
 from oda.agent.model.prices import cost_usd
 from oda.errors import LimitExceededError
 
@@ -73,7 +74,7 @@ class Usage:
         """Count the usage recorded in a turn's stored events, such as before a crash."""
         for event in turn:
             if event.usage_metadata and event.id not in self._charged:
-                self.model_calls += 1
+                self.model_calls += calls_of(event.custom_metadata)
                 self.add(event.id, event.model_version, event.usage_metadata)
 
     def add(

@@ -12,7 +12,7 @@ from google.genai.types import Content
 
 from oda.agent.failure import Failure
 from oda.agent.limits import TurnLimits, Usage
-from oda.agent.model.gate import stand_in
+from oda.agent.model.gate import calls_left, stand_in
 from oda.agent.pump import Pump
 from oda.agent.replay import RunKey
 from oda.agent.resume import Repeat
@@ -69,6 +69,8 @@ class RunningTurn:
 
     # State of the plugin between its callbacks
     uses_cheaper_model: bool = field(init=False)
+    may_retry: Callable[[Exception], bool] = field(default=lambda _: False, repr=False)
+    """Whether the turn would be tried again if its attempt failed with an error now."""
     complete: Callable[[Session], Awaitable[None]] | None = None
     """Loads the events that agents need besides the most recent ones; see `History.complete`."""
     repeats: list[Repeat] = field(default_factory=list)
@@ -117,4 +119,6 @@ class RunningTurn:
                 raise
             self.limits = self.limits.raised(2)
             self.uses_cheaper_model = True
+        limit = self.limits.model_calls
+        calls_left.set(None if limit is None else limit - self.usage.model_calls)
         stand_in.set(self.limits.cheaper_model if self.uses_cheaper_model else None)

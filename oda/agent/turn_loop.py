@@ -13,7 +13,7 @@ from oda.agent.adk_roots import prepare_runner
 from oda.agent.attempt import Attempt, BoundRunner
 from oda.agent.failure import Failure, classify
 from oda.agent.limits import TurnLimits
-from oda.agent.retry import GiveUp, RetryPolicy
+from oda.agent.retry import GiveUp, Retry, RetryPolicy
 from oda.agent.running_turn import RunningTurn, TurnRequest
 from oda.clock import Clock
 from oda.errors import LimitExceededError
@@ -51,7 +51,9 @@ class TurnLoop:
     def start(self, request: TurnRequest) -> RunningTurn:
         """Return the turn that `events` runs."""
         limits = request.limits or self._limits
-        return RunningTurn(request, limits, self._ledger, started_at=self._clock.now())
+        turn = RunningTurn(request, limits, self._ledger, started_at=self._clock.now())
+        turn.may_retry = partial(self._may_retry, turn)
+        return turn
 
     async def events(self, turn: RunningTurn) -> AsyncGenerator[Event, None]:
         """Run a turn to its end, and yield the events for the client.
@@ -72,6 +74,7 @@ class TurnLoop:
                             if event.error_code == "INVOCATION_ABORTED":
                                 turn.cancelled = True
                             else:
+                                attempt.shows(event)
                                 yield event
                 if turn.failure is None or turn.cancelled:
                     break
@@ -108,16 +111,23 @@ class TurnLoop:
                 exc_info=error if turn.failure.code == "programming_error" else None,
             )
 
-    def _decide(
-        self, turn: RunningTurn, failure: Failure, attempt: Attempt
-    ) -> tuple[Event, float | None]:
-        """Return the notice for the client and the delay before a retry, None to give up."""
-        decision = self._policy.decide(
+    def _may_retry(self, turn: RunningTurn, error: Exception) -> bool:
+        failure = classify(error, now=self._clock.now())
+        return isinstance(self._decision(turn, failure), Retry)
+
+    def _decision(self, turn: RunningTurn, failure: Failure) -> Retry | GiveUp:
+        return self._policy.decide(
             failure,
             retries=turn.retries,
             elapsed_s=self._elapsed_s(turn),
             time_limit_s=turn.limits.timeout_s,
         )
+
+    def _decide(
+        self, turn: RunningTurn, failure: Failure, attempt: Attempt
+    ) -> tuple[Event, float | None]:
+        """Return the notice for the client and the delay before a retry, None to give up."""
+        decision = self._decision(turn, failure)
         turn_id, now = turn.turn_id or "", self._clock.now()
         if isinstance(decision, GiveUp):
             notice = notices.gave_up(

@@ -28,6 +28,7 @@ from google.genai.types import Content, Part
 
 from oda.agent.agent_record import concludes, put_node_input_before_its_record, said_by
 from oda.agent.failure import ModelReportedError
+from oda.agent.model.answer_form import calls_of
 from oda.agent.model.configured import ConfiguredModel
 from oda.agent.model.gate import ModelCall, pass_gate
 from oda.agent.model.own_models import missing_key
@@ -176,7 +177,7 @@ class TurnPlugin(BasePlugin):
             with call:
                 call.note(llm_response)
         if turn := self._turn_of(callback_context.session):
-            turn.usage.model_calls += 1
+            turn.usage.model_calls += calls_of(llm_response.custom_metadata)
             if llm_response.error_code:
                 turn.reported.add(llm_response.error_code)
             _replace_used_call_ids(llm_response, turn.call_ids)

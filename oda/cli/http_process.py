@@ -16,6 +16,7 @@ import uvicorn
 from fastapi import FastAPI
 from uvicorn.supervisors.basereload import BaseReload
 
+from oda.cli.heap import TRIMMED_EVERY_S, trim
 from oda.server.http_protocol import BoundedHttp
 from oda.server.websocket_protocol import PING_INTERVAL_S, PING_TIMEOUT_S, BoundedClose
 from oda.settings import LimitSettings
@@ -79,6 +80,8 @@ def _config(app: Any, **options: Any) -> uvicorn.Config:
         log_config=None,
         server_header=False,
         timeout_graceful_shutdown=GRACE_S,
+        callback_notify=trim,
+        timeout_notify=TRIMMED_EVERY_S,
         **options,
     )
 

@@ -1,16 +1,16 @@
 """`oda serve`: where the server listens, and whether it may."""
 
 import asyncio
-import ctypes
 import errno
 import gc
 import os
 import socket
 from collections.abc import Mapping
-from contextlib import closing, suppress
+from contextlib import closing
 from typing import Any
 
 from oda.cli.exit_code import ExitCode
+from oda.cli.heap import give_large_blocks_back
 from oda.cli.http_process import reload_on_change, run_server
 from oda.cli.terminal import end_process, report, set_up_logging, silence_warnings
 from oda.errors import ConfigurationError, UnavailableError
@@ -29,7 +29,7 @@ def serve(*, reload: bool, **options: Any) -> ExitCode:
         UnavailableError: the port is in use, or the database cannot be reached.
     """
     gc.disable()
-    _give_memory_back()
+    give_large_blocks_back()
     settings = _load(options)
     if settings.accept_only:
         _refuse_without_postgres("oda serve --accept-only", settings)
@@ -54,7 +54,7 @@ def work(*, concurrency: int | None, **options: Any) -> ExitCode:
         UnavailableError: the port is in use, or the database cannot be reached.
     """
     gc.disable()
-    _give_memory_back()
+    give_large_blocks_back()
     if concurrency is not None:
         options["turn"] = {"concurrency": concurrency}
     settings = Settings.load(**options)
@@ -90,7 +90,7 @@ def _url_of(settings: Settings, listener: socket.socket) -> str:
 def _serve_again(sockets: list[socket.socket]) -> None:
     """Serve in a process that was started because something has changed."""
     gc.disable()
-    _give_memory_back()
+    give_large_blocks_back()
     silence_warnings()
     code = ExitCode.OK
     try:
@@ -115,24 +115,6 @@ def _serve_on(settings: Settings, listener: socket.socket) -> None:
         if error.errno != errno.EADDRINUSE:
             raise
         raise _in_use(settings) from error
-
-
-_ARENA_MAX, _MMAP_THRESHOLD = -8, -3  # parameters of mallopt(3)
-_ARENAS = 2
-_LARGE_BYTES = 1 << 18
-
-
-def _give_memory_back() -> None:
-    """Have glibc return the memory of large bodies; must be called before threads are started.
-
-    By default each thread gets an arena of its own, which keeps memory once freed in it, and after
-    the first free large blocks are allocated there too: after an hour of 20 MiB bodies read in
-    threads, the process holds three times the memory.
-    """
-    with suppress(OSError, AttributeError):  # not glibc
-        libc = ctypes.CDLL(None)
-        libc.mallopt(_ARENA_MAX, _ARENAS)
-        libc.mallopt(_MMAP_THRESHOLD, _LARGE_BYTES)
 
 
 def _announce(ready: str) -> None:

@@ -209,5 +209,5 @@ def _tune_sqlite(connection: Any, _: object) -> None:
     _write_ahead(cursor)
     cursor.execute("PRAGMA synchronous=NORMAL")
     cursor.execute("PRAGMA foreign_keys=ON")
-    cursor.execute("PRAGMA cache_size=-1024")  # KiB; each connection has a cache of its own
+    cursor.execute("PRAGMA cache_size=-256")  # KiB; each connection has a cache of its own
     cursor.close()

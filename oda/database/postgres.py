@@ -157,7 +157,9 @@ def own_transaction_id(connection: SqlConnection) -> str | None:
     """
     if connection.dialect.name != "postgresql":
         return None
-    found = connection.scalar(text("SELECT pg_current_xact_id_if_assigned()::text"))
+    # In each transaction, so without what SQLAlchemy adds to a statement.
+    own: Any = connection.connection.driver_connection
+    (found,) = own.execute("SELECT pg_current_xact_id_if_assigned()::text").fetchone()
     return None if found is None else str(found)
 
 

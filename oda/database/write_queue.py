@@ -40,7 +40,7 @@ class WriteQueue:
         name: Turn id for log messages.
     """
 
-    def __init__(self, journal: Journal, guard: Operation[None], name: str) -> None:
+    def __init__(self, journal: Journal, guard: Operation[object], name: str) -> None:
         self.journal = journal
         self._guard = guard
         self._name = name

@@ -7,7 +7,7 @@ from typing import Any
 
 from google.adk.events import Event
 from google.adk.sessions import Session
-from google.adk.sessions.base_session_service import GetSessionConfig
+from google.adk.sessions.base_session_service import BaseSessionService, GetSessionConfig
 
 from oda.session.passing_on import PassingOn
 
@@ -60,7 +60,16 @@ class LiveHistory(PassingOn):
 
     ADK leaves out rewound events only if the rewound turn's first event is loaded. Here a window of
     recent events counts live events only. Sessions without a rewind have no extra cost.
+
+    Args:
+        behind: The service.
+        fenced: Whether each event of a turn waits for the turn's fence; not where the service
+            stores it in a transaction of the turn, which makes sure of the run itself.
     """
+
+    def __init__(self, behind: BaseSessionService, *, fenced: bool = True) -> None:
+        super().__init__(behind)
+        self._fenced = fenced
 
     async def get_session(
         self,
@@ -105,7 +114,8 @@ class LiveHistory(PassingOn):
         """
         # Without a fence this is a live conversation, where a user may say the same thing twice.
         if fence := current_fence.get():
-            await fence()
+            if self._fenced:
+                await fence()
             if event.author == "user" and event.content is not None:
                 event.id = _id_of_message(event)
         return await super().append_event(session, event)

@@ -59,8 +59,8 @@ async def open_services(settings: Settings, database: Database) -> AsyncIterator
 async def _open_session_service(
     settings: Settings, database: Database
 ) -> AsyncIterator[tuple[BaseSessionService, Ping]]:
-    url = settings.session_service
-    if url is None or url == database.url:
+    url = settings.session_service or database.url
+    if stored_with_turns(settings, database):
         yield await _in_sql(database), database.ping
     elif is_sql(url):
         async with open_database(url) as elsewhere:
@@ -87,6 +87,11 @@ async def _open_session_service(
             yield service, ask
         finally:
             await service.flush()
+
+
+def stored_with_turns(settings: Settings, database: Database) -> bool:
+    """Return whether the sessions are kept in the database of the turns."""
+    return settings.session_service in (None, database.url)
 
 
 async def _in_sql(database: Database) -> BaseSessionService:

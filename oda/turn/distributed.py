@@ -20,6 +20,7 @@ from oda.turn.queue import JobQueue, QueueLength, is_shutdown, length, queue_of
 from oda.turn.queue_schema import install
 from oda.turn.record import Turn
 from oda.turn.remote import ENTRIES, PREVIEWS, WANTED, Previewing, RemoteLogs
+from oda.turn.rows import StoredTurn
 from oda.turn.run import once_stored
 from oda.turn.submission import Submission, TurnInput
 
@@ -155,7 +156,10 @@ class DistributedEngine(TurnEngine):
     async def _accept(
         self, session: OdaSession, submission: Submission, turn: Turn, given: TurnInput
     ) -> Accepted:
-        accepted, _ = await self._store_or_withdraw(submission, turn, given, starts=False)
+        log = self._remote.expect(turn.turn_id)
+        accepted, is_new = await self._store_or_withdraw(submission, turn, given, starts=False)
+        if is_new and turn.status == "queued":
+            self._remote.begin(log, turn)
         return accepted
 
     async def _queue_again(
@@ -186,11 +190,11 @@ class DistributedEngine(TurnEngine):
         running.result()
 
     async def _run(self, context: JobContext, turn_id: str) -> None:
-        with self._previewing.turn(turn_id):
+        with self._previewing.turn(turn_id), self._remote.taking(turn_id):
             taken = await once_stored(self._clock, self._store.take, turn_id, job_id=context.job.id)
             if taken is not None:
                 self._runner.process.observer.accepted(taken.stored.turn)
-                shown = TurnLog(taken.stored.last)
+                shown = self._remote.leave_to_run(taken)
                 self._previewing.begin(turn_id, shown)
                 await self._runner.run(taken, log=shown)
 
@@ -207,8 +211,8 @@ class DistributedEngine(TurnEngine):
     def log_of(self, turn_id: str) -> TurnLog | None:
         return self._runner.log_of(turn_id) or self._remote.get(turn_id)
 
-    async def _open_log(self, turn_id: str, last: int, previews: bool) -> TurnLog | None:
+    async def _open_log(self, stored: StoredTurn, last: int) -> TurnLog | None:
         if self._closing:
             return None
         await self.start()
-        return await self._remote.open(turn_id, last, previews=previews)
+        return await self._remote.open(stored, last)

@@ -366,8 +366,8 @@ class TurnEngine(ABC):
         """Return a reader of the turn's log from after the entry of that number."""
         return Follower(turn_id, after, self._store, self.log_of, self._open_log, previews=previews)
 
-    async def _open_log(self, turn_id: str, last: int, previews: bool) -> TurnLog | None:
-        """Keep the log of a turn that runs elsewhere in memory, if this engine hears of it."""
+    async def _open_log(self, stored: StoredTurn, last: int) -> TurnLog | None:
+        """Keep the log of a turn that may run elsewhere in memory, if this engine hears of it."""
         return None
 
     def log_of(self, turn_id: str) -> TurnLog | None:

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 
 from oda.turn.log import Entry, Preview, TurnLog
 from oda.turn.reader import TurnReader
+from oda.turn.rows import StoredTurn
 
 HEARTBEAT_S = 15.0
 _POLL_S = 0.2
@@ -18,7 +19,7 @@ class Follower:
 
     Args:
         log_of: Returns the log of a turn in memory, if there is one.
-        open_log: Has the log of a turn that runs elsewhere kept in memory, from an entry on.
+        open_log: Has the log of a turn that may run elsewhere kept in memory, from an entry on.
         previews: Whether to return previews.
     """
 
@@ -28,7 +29,7 @@ class Follower:
         after: int,
         store: TurnReader,
         log_of: Callable[[str], TurnLog | None],
-        open_log: Callable[[str, int, bool], Awaitable[TurnLog | None]],
+        open_log: Callable[[StoredTurn, int], Awaitable[TurnLog | None]],
         *,
         previews: bool = False,
     ) -> None:
@@ -42,8 +43,8 @@ class Follower:
         self._store = store
         self._log_of = log_of
         self._open_log = open_log
-        self._opened: TurnLog | None = None
-        """Held, since it is kept up to date while somebody refers to it."""
+        self._held: TurnLog | None = None
+        """The last log in memory, which is kept up to date while somebody refers to it."""
 
     async def read(self, within_s: float = HEARTBEAT_S) -> Sequence[Entry | Preview]:
         """Return the next entries and previews; none after a timeout or at the end."""
@@ -75,12 +76,13 @@ class Follower:
             self.ended = stored.turn.ended and stored.last <= self.position
             if not self.ended:
                 last = min(stored.last, self.position)  # a reader may begin beyond the end
-                self._opened = await self._open_log(self.turn_id, last, self._previews)
-                if self._opened is None:
+                self._held = await self._open_log(stored, last)
+                if self._held is None:
                     await asyncio.sleep(_POLL_S)
         return ()
 
     async def _next_of(self, log: TurnLog) -> Sequence[Entry | Preview]:
+        self._held = log
         seen = self._seen[1] if self._seen and self._seen[0] is log else None
         await log.changed(self.position, (seen or 0) if self._previews else None)
         self.ended = log.ended

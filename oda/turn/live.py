@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any
 
 from google.adk.events import Event
+from sqlalchemy import Connection
 
 from oda.clock import Clock, utc
 from oda.database.journal import Journal
@@ -41,8 +42,9 @@ class LiveTurn:
         self.turn = stored.turn
         self.run = stored.run
         self.log = log
-        guard = partial(store.guard, stored.turn.turn_id, stored.run)
-        self.writes = WriteQueue(journal, guard, stored.turn.turn_id)
+        self.is_to_end: bool | None = None
+        """Whether the turn is to be cancelled, as of its last writes; None if they did not see."""
+        self.writes = WriteQueue(journal, self._guard, stored.turn.turn_id)
         """Takes the events of the session, too, where they are kept in the same database."""
         self._store = store
         self._clock = clock
@@ -99,6 +101,9 @@ class LiveTurn:
         self.log.abandon()
 
     # --- inside
+
+    def _guard(self, connection: Connection) -> None:
+        self.is_to_end = self._store.guard(self.turn.turn_id, self.run, connection)
 
     def _add_record(self, kind: EntryKind, ended_at: datetime | None = None) -> None:
         self._last += 1

@@ -1,6 +1,8 @@
 """procrastinate as a long-lived process needs it: outages and lost jobs end no worker."""
 
 import asyncio
+import math
+import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -25,6 +27,8 @@ T = TypeVar("T")
 CHANNEL = "procrastinate_any_queue_v1"
 """Where procrastinate tells of new jobs, and of those to be aborted."""
 _POOL_SIZE = 4
+_AGAIN_WITHIN_S = 1.0
+"""A fetch this long after the one before is not the one that follows each job."""
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.1, 2.0
 _PASSING = OperationalError | InterfaceError
 _LONG_AGO = datetime.fromtimestamp(0, UTC)
@@ -83,23 +87,50 @@ class PatientJobs(JobManager):
         self.queues: frozenset[str] = frozenset()
         """Queues of which jobs are fetched; they change while the worker runs."""
         self._fetched = asyncio.Event()
+        self._to_fetch = 0
+        """How many jobs may wait, by what was heard."""
+        self._looks, self._looked = 1, 0
+        """How often to look for jobs that nothing was heard of, and how often that was done."""
+        self._asked_at = -math.inf
+
+    def look(self) -> None:
+        """Fetch until no job is left."""
+        self._looks += 1
+        self.heard.put_nowait({"type": "job_inserted", "job_id": 0})
 
     async def listen_for_jobs(
         self, *, on_notification: NotificationCallback, queues: Iterable[str] | None = None
     ) -> None:
         while True:
             notification = await self.heard.get()
+            self._to_fetch += 1
             await on_notification(channel=CHANNEL, notification=notification)
             if not self._fetched.is_set():  # a worker forgets what it is told while it fetches
                 await self._fetched.wait()
                 await on_notification(channel=CHANNEL, notification=notification)
 
     async def fetch_job(self, queues: Iterable[str] | None, worker_id: int) -> Job | None:
+        """Return the next job of `queues`.
+
+        A worker asks again after each job. Unless there may be another one, the database is not
+        asked: one notification comes for each job that can be fetched.
+        """
+        expected, looks = self._to_fetch, self._looks
+        is_poll = time.monotonic() - self._asked_at > _AGAIN_WITHIN_S
+        if not (expected or looks > self._looked or is_poll):
+            return None
         self._fetched.clear()
         try:
-            return await super().fetch_job(sorted(self.queues), worker_id)
+            job = await super().fetch_job(sorted(self.queues), worker_id)
         finally:
             self._fetched.set()
+        self._asked_at = time.monotonic()
+        if job is None:
+            self._to_fetch -= expected
+            self._looked = looks
+        else:
+            self._to_fetch -= min(expected, 1)
+        return job
 
     async def finish_job(self, job: Job, status: Status, delete_job: bool) -> None:
         with _replaced(job):

@@ -216,7 +216,7 @@ class JobQueue:
         """Fetch jobs of these queues from now on, and of no others."""
         if queues != self._jobs.queues:
             self._jobs.queues = frozenset(queues)
-            self.look()
+            self._jobs.look()
 
     def heard(self, payload: str) -> None:
         """Pass on what was heard on `CHANNEL`."""
@@ -224,7 +224,7 @@ class JobQueue:
 
     def look(self) -> None:
         """Have the worker look for jobs."""
-        self._jobs.heard.put_nowait({"type": "job_inserted", "job_id": 0})
+        self._jobs.look()
 
     async def notify(self, channel: str, payload: str) -> None:
         """Send a notification, at once."""

@@ -13,9 +13,11 @@ from google.adk.events import Event
 from google.genai.types import Content
 
 from oda.telemetry import get_logger
-from oda.turn.log import Preview, TurnLog, supersedes, texts_of, unmarked
+from oda.turn.log import Entry, Preview, TurnLog, supersedes, texts_of, unmarked
 from oda.turn.reader import TurnReader
 from oda.turn.record import Turn
+from oda.turn.rows import StoredTurn
+from oda.turn.store import TakenTurn
 
 lines = get_logger(__name__)
 
@@ -28,6 +30,8 @@ WANTED = "oda_previews_wanted"
 
 _LOOKED_EVERY_S = 3.0
 """How often a followed log is read in case that a notification was lost."""
+_READER_WITHIN_S = 2.0
+"""How long the log of a new turn is kept for a first reader."""
 _SENT_EVERY_S = 0.25
 _LONGEST_PAYLOAD = 7_900
 """Bytes; PostgreSQL allows a little less than 8,000."""
@@ -68,21 +72,59 @@ class RemoteLogs:
         log = self._logs.get(turn_id)
         return None if log is None or log.ended else log
 
-    async def open(self, turn_id: str, last: int, *, previews: bool) -> TurnLog:
+    def expect(self, turn_id: str) -> "_RemoteLog":
+        """Return an empty log for a turn that is about to be stored; see `begin`."""
+        log = self._logs[turn_id] = _RemoteLog(turn_id, 0, self._want_previews)
+        return log
+
+    def begin(self, log: "_RemoteLog", queued: Turn) -> None:
+        """Publish that a turn has been stored; its log is kept until a reader can have come."""
+        if not (log.last or log.abandoned):
+            log.publish([Entry.of(1, "turn", queued)])
+        asyncio.get_running_loop().call_later(_READER_WITHIN_S, log.keep)
+
+    async def open(self, stored: StoredTurn, last: int) -> TurnLog:
         """Return the log of a turn from entry `last` on; it is kept while it is referred to.
 
         Args:
             last: Number of the last stored entry that the reader has.
-            previews: Whether the reader wants previews.
         """
+        turn_id = stored.turn.turn_id
         log = self._logs.get(turn_id)
-        if log is None or log.ended:
-            log = self._logs[turn_id] = _RemoteLog(turn_id, last)
+        if log is None or log.ended or log.abandoned:
+            log = self._logs[turn_id] = _RemoteLog(turn_id, last, self._want_previews)
+            log.is_running = stored.turn.status == "running"
             await self._read(log)  # what was stored before notifications were heard
-        if previews:
-            log.shows_previews = True
-            await self._notify(WANTED, turn_id)
         return log
+
+    @contextmanager
+    def taking(self, turn_id: str) -> Iterator[None]:
+        """Read nothing for the log of a turn that this process takes, and then runs."""
+        log = self._logs.get(turn_id)
+        if log is not None:
+            log.is_local = True
+        try:
+            yield
+        finally:
+            if log is not None and not (log.ended or log.abandoned):
+                log.is_local = False
+                self._feed(log, None)
+
+    def leave_to_run(self, taken: TakenTurn) -> TurnLog:
+        """Return the log that a run in this process writes from now on.
+
+        It is the one that readers follow here, if there is one and it lacks nothing but the record
+        with which the turn has begun.
+        """
+        stored = taken.stored
+        has_begun = stored.turn.status == "running" and not taken.was_running
+        log = self._logs.get(stored.turn.turn_id)
+        if log is not None and not (log.ended or log.abandoned):
+            log.is_local = True
+            if log.last >= stored.last - has_begun:
+                return log
+            log.abandon()
+        return TurnLog(stored.last)
 
     def forget(self, turn_id: str) -> None:
         """Let new readers begin with what the database holds."""
@@ -91,18 +133,21 @@ class RemoteLogs:
     def refresh(self) -> None:
         """Read all logs again, since notifications may be lost."""
         for log in self._logs.values():
-            self._feed(log, None)
+            if not log.is_local:
+                self._feed(log, None)
 
     def heard_entries(self, payload: str) -> None:
         """Handle a notification on `ENTRIES`."""
         turn_id, number = payload.split(" ")
-        if (log := self._logs.get(turn_id)) is not None and int(number) > log.last:
+        log = self._logs.get(turn_id)
+        # Who expects a turn publishes its first entry.
+        if log is not None and int(number) > max(log.last, 1) and not log.is_local:
             self._feed(log, None)
 
     def heard_preview(self, payload: str) -> None:
         """Handle a notification on `PREVIEWS`."""
         turn_id, after, event = payload.split(" ", 2)
-        if (log := self._logs.get(turn_id)) is not None and log.shows_previews:
+        if (log := self._logs.get(turn_id)) is not None and log.has_viewers:
             self._feed(log, (int(after), event))
 
     def _feed(self, log: "_RemoteLog", item: tuple[int, str] | None) -> None:
@@ -133,19 +178,26 @@ class RemoteLogs:
     async def _take_preview(self, log: "_RemoteLog", after: int, event: str) -> None:
         if after > log.last:
             await self._read(log)
+        if log.ended or log.is_local:
+            return
         preview = Preview(Event.model_validate_json(event))
-        if not log.ended and not any(supersedes(it, preview.data) for it in log.read(after)):
+        if not any(supersedes(it, preview.data) for it in log.read(after)):
             log.publish([preview])
 
     async def _read(self, log: "_RemoteLog") -> None:
         read = await self._store.entries(log.turn_id, log.last)
         entries = [entry for entry in read if entry.number > log.last]  # read meanwhile by another
-        if not entries:
+        if log.is_local or not entries:
             return
         records = [entry.data for entry in entries if isinstance(entry.data, Turn)]
         log.publish(entries, ended=entries[-1].data in records and records[-1].ended)
-        if log.shows_previews and records and not log.ended:  # perhaps by another process
-            await self._notify(WANTED, log.turn_id)
+        if records:
+            log.is_running = records[-1].status == "running"
+            if log.has_viewers and log.is_running:  # perhaps in another process than before
+                await self._want_previews(log)
+
+    async def _want_previews(self, log: "_RemoteLog") -> None:
+        await self._notify(WANTED, log.turn_id)
 
     async def _look_again(self) -> None:
         while True:
@@ -154,13 +206,32 @@ class RemoteLogs:
 
 
 class _RemoteLog(TurnLog):
-    def __init__(self, turn_id: str, base: int) -> None:
+    """A log that is read from the database, unless its turn runs in this process."""
+
+    def __init__(
+        self, turn_id: str, base: int, want_previews: Callable[["_RemoteLog"], Awaitable[None]]
+    ) -> None:
         super().__init__(base)
         self.turn_id = turn_id
-        self.shows_previews = False
+        self.is_running = False
+        self.is_local = False
+        """Whether a run in this process writes it."""
+        self.has_viewers = False
+        """Whether a reader wants previews."""
+        self._want_previews = want_previews
         self.heard: deque[tuple[int, str] | None] = deque()
         """Previews, and None where there may be new entries."""
         self.is_fed = False
+
+    async def changed(self, after: int, seen: int | None = None) -> None:
+        if seen is not None and not self.has_viewers:
+            self.has_viewers = True
+            if self.is_running and not self.is_local:
+                await self._want_previews(self)
+        await super().changed(after, seen)
+
+    def keep(self) -> None:
+        """Do nothing; a timer that refers to it keeps the log until then."""
 
 
 class Previewing:

@@ -264,12 +264,16 @@ class TurnRun:
         Raises:
             CancelRequestedError: the turn is to end, says another process.
         """
-        await self.live.writes.flushed()
-        if not self._has_asked_model:
+        if self._has_asked_model:
+            await self.live.writes.flushed()
+            is_to_end = self.live.is_to_end
+        else:  # nothing is paid for yet, and the turn keeps the message: the answer need not wait
             self._has_asked_model = True
-            if await self._store.cancel_requested(self.turn.turn_id):
-                self.cancel()
-                raise CancelRequestedError(f"The turn {self.turn.turn_id!r} has been cancelled.")
+            self.live.writes.hurry()
+            is_to_end = await self._store.cancel_requested(self.turn.turn_id)
+        if is_to_end:
+            self.cancel()
+            raise CancelRequestedError(f"The turn {self.turn.turn_id!r} has been cancelled.")
 
     async def _question(
         self, usage: Usage | None, limits: TurnLimits | None

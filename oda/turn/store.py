@@ -26,6 +26,7 @@ from oda.turn.rows import (
     stored_of,
     turn_of,
     unfinished,
+    with_last,
 )
 
 _DELETED_AT_ONCE = 100
@@ -56,7 +57,8 @@ class TurnStore(TurnAdmission):
             The turn, running, or still queued if it is to be cancelled instead; None if it does not
             have to run.
         """
-        query = select(turns).where(turns.c.turn_id == turn_id, unfinished()).with_for_update()
+        query = with_last().where(turns.c.turn_id == turn_id, unfinished())
+        query = query.with_for_update(of=turns)
         if job_id is not None:
             query = query.where(turns.c.job_id == job_id)
 
@@ -64,9 +66,9 @@ class TurnStore(TurnAdmission):
             row = connection.execute(query).one_or_none()
             if row is None:
                 return None
+            was_running = row.status == "running"
             # The run before may have added entries until the row was locked.
-            before = stored_of(row, last=last_of(connection, turn_id))
-            was_running = before.turn.status == "running"
+            before = stored_of(row, last=last_of(connection, turn_id) if was_running else row.last)
             turn, last = before.turn, before.last
             if before.cancel_requested and not was_running:
                 return TakenTurn(before, was_running)
@@ -104,15 +106,20 @@ class TurnStore(TurnAdmission):
 
     # Operations of the journal; a turn's `WriteQueue` runs them.
 
-    def guard(self, turn_id: str, run: int, connection: Connection) -> None:
+    def guard(self, turn_id: str, run: int, connection: Connection) -> bool:
         """Ensure that a run is the latest of its turn until the end of the transaction.
+
+        Returns:
+            Whether the turn is to be cancelled.
 
         Raises:
             OwnershipLostError: there is a later run, or the turn has ended.
         """
-        held = select(turns.c.turn_id).where(*_is_run(turn_id, run)).with_for_update(read=True)
-        if connection.scalar(held) is None:
+        wish = select(turns.c.cancel_requested).where(*_is_run(turn_id, run))
+        is_to_end: bool | None = connection.scalar(wish.with_for_update(read=True))
+        if is_to_end is None:
             raise _runs_elsewhere(turn_id)
+        return is_to_end
 
     def save(
         self,

@@ -40,7 +40,7 @@ class TurnInput(BaseModel):
         return 4 * files // 3 + json_size([said, self.state_delta or {}])
 
     def stored(self) -> dict[str, Any]:
-        return self.model_dump(mode="json", by_alias=True, exclude_none=True)
+        return self.model_dump(mode="json", by_alias=True, exclude_none=True, exclude_defaults=True)
 
 
 @dataclass(frozen=True)

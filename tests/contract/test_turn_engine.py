@@ -3,14 +3,14 @@
 import asyncio
 import itertools
 from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 import psycopg
 import pytest
 from google.adk.events import Event
-from sqlalchemy import or_, select, update
+from sqlalchemy import event, or_, select, update
 from sqlalchemy import text as sql
 
 from oda import OdaContext
@@ -36,7 +36,8 @@ from tests.support.transcript import transcript
 from tests.support.turn_node import APP, SILENT_S, USER, Plan, killed_node, node, submission
 from tests.support.turns import assert_whole
 
-pytestmark = pytest.mark.asyncio(loop_factories=["asyncio", "uvloop"])
+pytestmark = pytest.mark.asyncio(loop_factories=["uvloop"])
+"""The server's loop; tests of the journal and of whole turns run on asyncio's own, too."""
 
 PATIENCE_S = 60.0
 SOON_S = 10.0
@@ -115,6 +116,21 @@ async def submit(oda: OdaContext, text: str, session_id: str = SESSION, **option
 
 async def answer(oda: OdaContext, text: str, session_id: str = SESSION, **options: Any) -> Turn:
     return await oda.turns.wait(await submit(oda, text, session_id, **options))
+
+
+@contextmanager
+def statements_of(oda: OdaContext) -> Iterator[list[str]]:
+    """The statements that are sent to the database meanwhile."""
+    sent: list[str] = []
+
+    def keep(_: Any, __: Any, statement: str, *___: Any) -> None:
+        sent.append(statement)
+
+    event.listen(oda.database.engine, "before_cursor_execute", keep)
+    try:
+        yield sent
+    finally:
+        event.remove(oda.database.engine, "before_cursor_execute", keep)
 
 
 async def hold(oda: OdaContext, name: str, *, verb: str = "hold", **options: Any) -> str:
@@ -229,6 +245,18 @@ async def test_streamed_texts_are_shown_and_not_stored(oda: OdaContext) -> None:
     assert entries_in(shown) == entries
     assert not any(entry.partial for entry in entries)
     assert_whole(entries)
+
+
+async def test_reader_in_the_process_that_runs_the_turn_needs_nothing_from_the_database(
+    oda: OdaContext,
+) -> None:
+    await answer(oda, "first")  # what notifications before it were lost has been read
+    with statements_of(oda) as sent:
+        turn_id = await submit(oda, "stream a b c d e", stream_tokens=True)
+        shown = [item async for item in oda.turns.follow(turn_id, previews=True)]
+    assert_whole(entries_in(shown))
+    assert any("INSERT INTO oda_turn_entries" in statement for statement in sent)
+    assert not any("oda_turn_entries.data" in statement for statement in sent)
 
 
 async def test_what_is_followed_has_been_stored(oda: OdaContext) -> None:
@@ -949,7 +977,7 @@ async def test_turn_of_a_killed_node_can_be_cancelled_elsewhere(shared: Place) -
         url=shared.url,
         directory=shared.directory,
         session_id=SESSION,
-        messages=["hold a", "second"],
+        messages=["hold a", "hold b"],
     )
     async with shared.node() as oda:
         async with killed_node(plan) as turn_ids:

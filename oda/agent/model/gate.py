@@ -116,6 +116,14 @@ class ModelCall:
 stand_in: ContextVar[str | None] = ContextVar("oda_stand_in_model", default=None)
 """Name of the model that replaces the configured ones at a used-up limit; None if none does."""
 
+calls_left: ContextVar[int | None] = ContextVar("oda_model_calls_left", default=None)
+"""How many calls the turn may make, this one included; None if that is not limited."""
+
+listener: ContextVar[Callable[[LlmResponse], None] | None] = ContextVar(
+    "oda_model_listener", default=None
+)
+"""Told each whole answer of a configured model; None if nobody listens."""
+
 current_gate: ContextVar[ModelGate | None] = ContextVar("oda_model_gate", default=None)
 """The gate of the current turn or request; None if calls are not limited."""
 

@@ -12,7 +12,7 @@ from google.adk.models.llm_request import LlmRequest
 from google.adk.models.llm_response import LlmResponse
 
 from oda.agent.failure import classify
-from oda.agent.model.gate import pass_gate
+from oda.agent.model.gate import listener, pass_gate
 from oda.agent.model.litellm_import import litellm_ready
 from oda.errors import CircuitOpenError, IncompleteAnswerError
 
@@ -88,6 +88,8 @@ class Guarded(BaseLlm):
                 async with aclosing(self.target.generate_content_async(llm_request, stream)) as out:
                     while (response := await self._next(out)) is not None:
                         call.note(response)
+                        if not response.partial and (told := listener.get()) is not None:
+                            told(response)
                         yield response
             except Exception as error:
                 now = self.clock.now()

@@ -8,6 +8,7 @@ from google.adk.models.base_llm import BaseLlm
 from oda.agent.model.gate import pass_gate
 from oda.agent.model.guarded import Breaker, Guarded
 from oda.agent.model.providers import build_model, missing_key, shares_access, way_to
+from oda.agent.model.structured import Structured
 from oda.agent.model.transcription import transcribe
 from oda.agent.model.unconfigured import Unconfigured
 from oda.clock import Clock, SystemClock
@@ -56,7 +57,7 @@ class Models:
         return None if name == DEFAULT else ModelRecord(model=name)
 
     def resolve(self, name: str) -> BaseLlm:
-        """Return the model for a name, with a circuit breaker and its fallbacks."""
+        """Return the model for a name, with answers in form, a circuit breaker and fallbacks."""
         record = self.record(name)
         if name not in self._built:
             self._built[name] = Unconfigured() if record is None else self._with_fallbacks(record)
@@ -122,7 +123,8 @@ class Models:
         )
 
     def _with_fallbacks(self, record: ModelRecord) -> BaseLlm:
-        chain = [self._guarded(record), *map(self.resolve, record.fallbacks)]
+        structured = Structured(model=record.model, target=self._guarded(record), clock=self._clock)
+        chain = [structured, *map(self.resolve, record.fallbacks)]
         if len(chain) == 1:
             return chain[0]
         from oda.agent.model.guarded import Fallback
