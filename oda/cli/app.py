@@ -189,6 +189,9 @@ def chat(
 ) -> ExitCode:
     """Talk with an agent. Ctrl-C cancels the answer, Ctrl-D leaves.
 
+    /attach FILE sends a file with the next message, /save NAME [PATH] saves a file of the session,
+    and /save alone lists them.
+
     Without a terminal each line of stdin is a message, and the exit code is that of the first
     message that was not answered.
     """
@@ -250,6 +253,53 @@ def doctor(agents: Agents = None, json: Json = False) -> ExitCode:
     from oda.cli.doctor import doctor
 
     return doctor(agents_dir=agents, as_json=json)
+
+
+@app.command("eval", epilog=SUMMARY)
+def evaluate(
+    app_name: AgentName,
+    only_set: Annotated[
+        str | None, typer.Option("--set", metavar="NAME", help="Only this evaluation set.")
+    ] = None,
+    only_case: Annotated[
+        str | None, typer.Option("--case", metavar="NAME", help="Only this case.")
+    ] = None,
+    judge: Annotated[
+        str | None,
+        typer.Option(metavar="MODEL", help="Who judges what rules cannot, else the same model."),
+    ] = None,
+    recorded: Annotated[
+        bool, typer.Option("--recorded", help="Take the recorded answers instead of a model's.")
+    ] = False,
+    record: Annotated[
+        bool, typer.Option("--record", help="Write down what the model answers.")
+    ] = False,
+    compare: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Report of an earlier run.")
+    ] = None,
+    at_least: Annotated[
+        int, typer.Option(metavar="PERCENT", min=0, max=100, help="How many cases must pass.")
+    ] = 100,
+    agents: Agents = None,
+    json: Json = False,
+) -> ExitCode:
+    """Run the evaluation sets of an app on the configured model, and print and write a report."""
+    if recorded and (record or judge):
+        raise typer.BadParameter("--recorded excludes --record and --judge")
+    from oda.cli.evaluate import evaluate
+
+    return evaluate(
+        app_name,
+        only_set=only_set,
+        only_case=only_case,
+        judge=judge,
+        recorded=recorded,
+        record=record,
+        compare=compare,
+        at_least=at_least,
+        agents_dir=agents,
+        as_json=json,
+    )
 
 
 @app.command()

@@ -8,6 +8,7 @@ from pathlib import Path
 from rich.console import Console
 
 from oda.agent.outcome import INPUT, OpenQuestion
+from oda.cli.chat_files import ChatFiles
 from oda.cli.conversation import Conversation, Ended, open_conversation
 from oda.cli.exit_code import ExitCode
 from oda.cli.narration import message_of, question_of
@@ -58,6 +59,7 @@ class _Talk:
         self._conversation = conversation
         self._screen = screen
         self._stream = stream
+        self._files = ChatFiles(conversation, screen)
         self._asked: deque[tuple[str | None, Sequence[OpenQuestion]]] = deque()
         """Questions by turn; those without one were asked by a host application."""
 
@@ -99,8 +101,11 @@ class _Talk:
                 self.waits = False
                 self.catch_up()
         while (line := _read_message()) is not None:
+            if (done := self._files.carry_out(line)) is not None:
+                self.code = self.code or (ExitCode.OK if done else ExitCode.FAILED)
+                continue
             try:
-                return self._conversation.say(line, stream=self._stream)
+                return self._conversation.say(self._files.message(line), stream=self._stream)
             except OverloadedError as error:
                 self._screen.error(str(error))
                 self.code = self.code or ExitCode.FAILED

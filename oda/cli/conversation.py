@@ -117,6 +117,19 @@ class Conversation:
 
         return self._show(begin)
 
+    def file_names(self) -> list[str]:
+        """The names of the session's files, those of the user's other sessions included."""
+        return [info.name for info in self._oda.call(self._session.artifacts.list)]
+
+    def file(self, name: str) -> bytes:
+        """The newest content of a file.
+
+        Raises:
+            ArtifactNotFoundError: there is none of that name.
+        """
+        content: bytes = self._oda.call(self._session.artifacts.load, name).data
+        return content
+
     def unfinished(self) -> Sequence[StoredTurn]:
         """The session's turns that have not ended, those that wait for a person included."""
         found: Sequence[StoredTurn] = self._oda.call(self._oda.turns.unfinished, self._session)

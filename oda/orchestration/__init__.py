@@ -15,6 +15,7 @@ from oda.orchestration.state import PendingSwitch
 from oda.orchestration.step import Step, step
 from oda.orchestration.team_step import TeamRequest, TeamResponse, team_step
 from oda.orchestration.understanding import Confirmation, ConfirmRequest
+from oda.orchestration.watch import Watch
 from oda.orchestration.workflow import SceneTurn, Workflow
 
 __all__ = [
@@ -32,6 +33,7 @@ __all__ = [
     "StepContext",
     "TeamRequest",
     "TeamResponse",
+    "Watch",
     "Workflow",
     "step",
     "team_step",

@@ -12,7 +12,7 @@ from oda.orchestration.exchanges import HISTORY_KEY, Exchange, remembered
 from oda.orchestration.guardrails import Decision
 from oda.orchestration.response import RESPONSE_KEY, TRACE_KEY, Reply, Response, content_of
 from oda.orchestration.rules import OrchestrationRules
-from oda.orchestration.state import STATE_KEY, OrchestrationState, Reset
+from oda.orchestration.state import STATE_KEY, USER_PREFIX, OrchestrationState, Reset
 from oda.orchestration.turn_at_hand import TurnAtHand
 from oda.orchestration.user_input import UserInput
 from oda.orchestration.workflow import SceneTurn
@@ -65,6 +65,7 @@ def answer_event(
             state_delta={
                 STATE_KEY: after.model_dump(mode="json"),
                 HISTORY_KEY: remembered(scene_turn.history, latest, rules),
+                **{f"{USER_PREFIX}{name}": value for name, value in reply.user.items()},
             }
         ),
         custom_metadata={

@@ -1,14 +1,13 @@
 """The context of a step, including its access to models. Tokens are counted where they are used."""
 
-import json
-import re
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from typing import Any, NamedTuple, TypeVar
 from uuid import uuid4
 
+from google.adk.agents._streaming_mode import StreamingMode
 from google.adk.agents.llm_agent import LlmAgent
 from google.adk.agents.run_config import RunConfig
 from google.adk.events import Event
@@ -16,11 +15,12 @@ from google.adk.models.llm_request import LlmRequest
 from google.adk.models.llm_response import LlmResponse
 from google.adk.runners import Runner
 from google.adk.sessions import InMemorySessionService
-from google.genai.types import Content, GenerateContentResponseUsageMetadata, Part
+from google.genai.types import Blob, Content, GenerateContentResponseUsageMetadata, Part
 from pydantic import BaseModel
 
 from oda.agent.adk_roots import prepare_runner
 from oda.agent.failure import ModelReportedError
+from oda.agent.model.answer_form import FORM_KEY, calls_of
 from oda.agent.model.configured import configured_model
 from oda.agent.model.registry import DEFAULT, model_configured
 from oda.agent.resume import text_of
@@ -29,15 +29,15 @@ from oda.errors import NoContentError, NotConfiguredError
 
 T = TypeVar("T", bound=BaseModel)
 
-_FENCED = re.compile(r"```(?:json)?\s*(.*?)\s*```", re.DOTALL)
-
 
 class Used(NamedTuple):
-    """The usage of one model call."""
+    """The usage of one answer of a model."""
 
     tokens: GenerateContentResponseUsageMetadata
     model: str | None
     """As the provider calls it."""
+    form: Mapping[str, Any] | None = None
+    """What its form took, if more than the provider's parameter for it."""
 
 
 @dataclass(frozen=True)
@@ -55,10 +55,16 @@ class StepContext:
     """Name in the configuration."""
     turn: RunningTurn | None = field(default=None, repr=False)
     """The turn whose limits apply; None outside of turns."""
+    app: str = ""
+    """"" for a step that is called by itself."""
+    keeps: Callable[[str, Part], Awaitable[int]] | None = field(default=None, repr=False)
+    """Keeps a file of the session; None outside of turns."""
     tells: Callable[[dict[str, Any]], None] | None = field(default=None, repr=False)
     """Receives what is passed to `tell`; None outside of turns."""
+    says: Callable[[str], None] | None = field(default=None, repr=False)
+    """Receives what is passed to `say`; None outside of turns."""
     used: list[Used] = field(default_factory=list)
-    """The usage of each model call so far."""
+    """The usage of each answer so far."""
 
     @property
     def today(self) -> date:
@@ -75,18 +81,48 @@ class StepContext:
         if self.tells is not None:
             self.tells(said)
 
-    async def ask(self, instruction: str, said: str | Sequence[Part], answer: type[T]) -> T:
+    def say(self, piece: str) -> None:
+        """Show the person a piece of the reply while it is being written; nothing is stored.
+
+        The reply of the turn takes the place of all pieces, also where it differs from them.
+        """
+        if self.says is not None:
+            self.says(piece)
+
+    async def keep(self, name: str, content: bytes, media_type: str) -> int:
+        """Keep a file as the newest version of an artifact of the session; return its version.
+
+        Raises:
+            NotConfiguredError: the step is called by itself, without a session.
+        """
+        if self.keeps is None:
+            raise NotConfiguredError(
+                "There is no session to keep a file in.", remedy="say it in a session"
+            )
+        blob = Blob(data=content, mime_type=media_type, display_name=name)
+        return await self.keeps(name, Part(inline_data=blob))
+
+    async def ask(
+        self,
+        instruction: str,
+        said: str | Sequence[Part],
+        answer: type[T],
+        hears: Callable[[str], None] | None = None,
+    ) -> T:
         """Have a model answer in the shape of `answer`.
+
+        Args:
+            hears: Receives the text of the answer piece by piece, while it is being written; it is
+                not known yet whether it fits.
 
         Raises:
             NotConfiguredError: there is no model.
-            ValidationError: it has answered nonsense; that passes for a failure worth a retry.
+            ModelReportedError: it has answered nonsense twice, with the code `MISSHAPEN_ANSWER`;
+                or its answer was cut off or filtered.
         """
         request = _request(instruction, said)
         request.set_output_schema(answer)
-        text = await self._complete(request)
-        fenced = _FENCED.search(text)
-        return answer.model_validate(json.loads(fenced[1] if fenced else text))
+        return answer.model_validate_json(await self._complete(request, hears))
 
     async def write(self, instruction: str, said: str | Sequence[Part]) -> str:
         """Have a model answer in words.
@@ -97,12 +133,21 @@ class StepContext:
         return await self._complete(_request(instruction, said))
 
     async def consult(
-        self, agent: LlmAgent, said: str | Sequence[Part], before: Sequence[Content] = ()
+        self,
+        agent: LlmAgent,
+        said: str | Sequence[Part],
+        before: Sequence[Content] = (),
+        *,
+        hears: Callable[[str], None] | None = None,
+        until: Callable[[], bool] = lambda: False,
     ) -> str:
         """Have an agent with tools answer, in a conversation of its own that is then forgotten.
 
         Args:
             before: What was said before, in turn by `user` and `model`.
+            hears: Receives the text of the answer piece by piece, while it is being written.
+            until: Becomes true by a tool after which no more words are wanted; the answer is then
+                what was said so far.
 
         Raises:
             NotConfiguredError: there is no model.
@@ -121,16 +166,22 @@ class StepContext:
             user_id=self.user_id,
             session_id=session.id,
             new_message=message,
-            run_config=self._calls_left(),
+            run_config=self._run_config(streams=hears is not None),
         )
         async with aclosing(run) as events:
             async for event in events:
                 if self._count(event):
-                    self._called()
+                    self._called(calls_of(event.custom_metadata))
+                if event.partial:
+                    if hears is not None and (piece := text_of(event)):
+                        hears(piece)
+                    continue
                 if event.error_code:  # ADK reports an error as an event before it raises it
                     reported = ModelReportedError(event.error_code, event.error_message)
                 elif text_of(event):
                     answer, reported = text_of(event), None
+                if until():
+                    return answer
         if reported is not None:
             raise reported
         if not answer.strip():
@@ -154,19 +205,27 @@ class StepContext:
         self._called()
         self.used.append(Used(tokens, model))
 
-    async def _complete(self, request: LlmRequest) -> str:
+    async def _complete(
+        self, request: LlmRequest, hears: Callable[[str], None] | None = None
+    ) -> str:
         self._may_ask()
         self._called()
         text = ""
+        streams = hears is not None
         async with aclosing(
-            configured_model(self.model).generate_content_async(request)
+            configured_model(self.model).generate_content_async(request, stream=streams)
         ) as responses:
             async for response in responses:
-                self._count(response)
+                if self._count(response):
+                    self._called(calls_of(response.custom_metadata) - 1)
                 if response.error_code:
                     raise ModelReportedError(str(response.error_code), response.error_message)
                 parts = (response.content and response.content.parts) or ()
-                text += "".join(part.text or "" for part in parts if not part.thought)
+                piece = "".join(part.text or "" for part in parts if not part.thought)
+                if not response.partial:
+                    text += piece
+                elif hears is not None and piece:
+                    hears(piece)
         if not text.strip():
             raise NoContentError("The model ended without an answer.")
         return text
@@ -179,19 +238,21 @@ class StepContext:
         if self.turn is not None:
             self.turn.check_limits(replaceable=True)
 
-    def _calls_left(self) -> RunConfig:
+    def _run_config(self, *, streams: bool) -> RunConfig:
         left = self.calls_left()
-        return RunConfig() if left is None else RunConfig(max_llm_calls=left)
+        config = RunConfig(streaming_mode=StreamingMode.SSE) if streams else RunConfig()
+        return config if left is None else config.model_copy(update={"max_llm_calls": left})
 
-    def _called(self) -> None:
+    def _called(self, calls: int = 1) -> None:
         if self.turn is not None:
-            self.turn.usage.model_calls += 1
+            self.turn.usage.model_calls += calls
 
     def _count(self, response: LlmResponse) -> bool:
         """Count the usage of a complete answer; return whether the answer is complete."""
         if response.usage_metadata is None or response.partial:
             return False
-        self.used.append(Used(response.usage_metadata, response.model_version))
+        form = (response.custom_metadata or {}).get(FORM_KEY)
+        self.used.append(Used(response.usage_metadata, response.model_version, form))
         return True
 
 

@@ -34,11 +34,13 @@ from oda.orchestration.step import Outcome, Step
 from oda.orchestration.turn_at_hand import TurnAtHand
 from oda.orchestration.understanding import ConfirmStep
 from oda.orchestration.user_input import read_image, transcribe_audio
+from oda.orchestration.watch import Watch
 from oda.orchestration.workflow import Workflow
 from oda.tools.progress import tell
 
 STEP_KEY = "oda_step"
-"""Metadata of the event of a step: its name, attempts, and why its fallback has answered."""
+"""Metadata of the event of a step: its name and attempts, why its fallback has answered, and what
+the form of its model's answers took."""
 
 
 class Orchestrator(AdkWorkflow):
@@ -50,6 +52,7 @@ class Orchestrator(AdkWorkflow):
         rules: Thresholds, times, words and texts.
         classify: Takes the place of the kernel's own step `classify-intent`.
         confirm: Tells whether a message agrees to another scene where its words alone do not.
+        watch: Looks after the user; by default nobody does.
 
     Raises:
         ConfigurationError: there is no scene; two of them, or two steps that differ, have one name;
@@ -69,16 +72,18 @@ class Orchestrator(AdkWorkflow):
         rules: OrchestrationRules | None = None,
         classify: Step[ClassifyRequest, Classification] | None = None,
         confirm: ConfirmStep | None = None,
+        watch: Watch | None = None,
     ) -> None:
+        watch = watch or Watch()
         rules = rules or OrchestrationRules()
         by_name = _by_name("scenes", [(scene.name, scene) for scene in scenes])
         _check(by_name, rules)
         classify = classify or classify_step({n: s.purpose for n, s in by_name.items()}, rules)
         node = FunctionNode(func=self._conduct, name="orchestrate", rerun_on_resume=True)
         super().__init__(name=name, description=description, edges=[(START, node)])
-        self._leader = SceneLeader(by_name, rules, classify, confirm)
+        self._leader = SceneLeader(by_name, rules, classify, confirm, watch)
         own = (classify, transcribe_audio, read_image, *((confirm,) if confirm else ()))
-        steps = [*own, *(step for scene in scenes for step in scene.steps)]
+        steps = [*own, *watch.steps, *(step for scene in scenes for step in scene.steps)]
         self._steps = _by_name("steps", [(step.name, step) for step in steps])
 
     @property
@@ -153,7 +158,10 @@ async def _run(
         now=now,
         call_id=f"{ctx.invocation_id}-{next(numbers)}",
         turn=running_turn(ctx.get_invocation_context()),
+        app=ctx.session.app_name,
+        keeps=ctx.save_artifact,
         tells=partial(_tell, ctx, step),
+        says=partial(_say, ctx),
     )
     answer = await ctx.run_node(_StepNode(step, context), request)
     response: BaseModel = step.response.model_validate(answer)
@@ -164,6 +172,19 @@ def _tell(ctx: Context, step: Step[Any, Any], said: dict[str, Any]) -> None:
     """Report the progress of a running step."""
     event = progress_event(
         {"step": step.name, **said}, author=_node_name(step), invocation_id=ctx.invocation_id
+    )
+    event.node_info.path = ctx.node_path
+    tell(event)
+
+
+def _say(ctx: Context, piece: str) -> None:
+    """Show a piece of the reply, as if the event that answers had begun."""
+    content = Content(role="model", parts=[Part(text=piece)])
+    event = Event(
+        author=ctx.node.name if ctx.node else "",
+        invocation_id=ctx.invocation_id,
+        content=content,
+        partial=True,
     )
     event.node_info.path = ctx.node_path
     tell(event)
@@ -231,6 +252,8 @@ def _on_record(step: Step[Any, Any], outcome: Outcome[Any], context: StepContext
     told: dict[str, Any] = {"name": step.name, "attempts": outcome.attempts}
     if outcome.failure is not None:
         told["fell_back"] = outcome.failure.code
+    if forms := [used.form for used in context.used if used.form is not None]:
+        told["answer_forms"] = forms
     return Event(
         output=outcome.response.model_dump(mode="json"),
         custom_metadata={STEP_KEY: told},

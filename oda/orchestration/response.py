@@ -6,6 +6,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
+from oda.orchestration.classification import Classification
+
 ContentKind = Literal["text", "voice", "card"]
 
 RESPONSE_KEY = "oda_response"
@@ -49,6 +51,8 @@ class Reply(BaseModel):
     """The phase that comes next; None leaves it as it is."""
     data: Mapping[str, JsonValue] | None = None
     """The scene's new data; None leaves it unchanged."""
+    user: Mapping[str, JsonValue] = {}
+    """What is to be kept of the user in all sessions, by names without `user:`."""
     card: Mapping[str, JsonValue] | None = None
     """Turns the content into a card: title, items, or other data that the client can show."""
     suggested_actions: tuple[str, ...] = ()
@@ -59,6 +63,9 @@ class Reply(BaseModel):
     """Makes the turn one without success."""
     asks: Question | None = None
     """Makes the turn wait; the answer is the scene's next message (see `asking.py`)."""
+    means: Classification | None = None
+    """What the message means after all, where the scene has found out more than was known: it is
+    decided on anew, and this reply is dropped."""
     leaves: bool = False
     """Whether the scene has ended, so that the default scene becomes active."""
 

@@ -16,7 +16,8 @@ CONTINUE = "continue_current"
 EXIT = "exit_current"
 """The intents besides those of the scenes."""
 
-_ENDS = re.compile(r"^[\s\W]+|[\s\W]+$")
+_ENDS = re.compile(r"^\W+|(?<!\W)\W+$")
+"""Marks and blanks at the ends. The lookbehind keeps the search linear in a run of marks."""
 
 
 def _time_zone(name: str) -> str:

@@ -10,7 +10,7 @@ from oda.orchestration import guardrails
 from oda.orchestration.answer_event import TurnRecord, answer_event
 from oda.orchestration.classification import Classification, ClassifyRequest
 from oda.orchestration.exchanges import exchanges_of, history_in, language_spoken
-from oda.orchestration.guardrails import Decision
+from oda.orchestration.guardrails import Answer, Decision
 from oda.orchestration.response import Problem, Reply
 from oda.orchestration.rules import CONTINUE, OrchestrationRules
 from oda.orchestration.state import (
@@ -21,12 +21,14 @@ from oda.orchestration.state import (
     SceneState,
     carried,
     deadline,
+    kept_of_user,
     restore,
 )
 from oda.orchestration.step import Step
 from oda.orchestration.turn_at_hand import TurnAtHand
 from oda.orchestration.understanding import ConfirmStep, Understanding
 from oda.orchestration.user_input import UserInput, read_input
+from oda.orchestration.watch import Watch
 from oda.orchestration.wording import Wording
 from oda.orchestration.workflow import Entry, SceneTurn, Workflow
 from oda.telemetry import get_logger
@@ -50,8 +52,10 @@ class SceneLeader:
         rules: OrchestrationRules,
         classify: Step[ClassifyRequest, Classification],
         confirm: ConfirmStep | None,
+        watch: Watch,
     ) -> None:
         self.rules = rules
+        self._watch = watch
         self._scenes = scenes
         self._default = next(iter(scenes))
         self._understanding = Understanding(scenes, rules, classify, confirm)
@@ -79,11 +83,22 @@ class SceneLeader:
             tell = log.warning if restored.details else log.info
             tell("orchestration_reset", why=restored.resets, details=restored.details)
         said = await read_input(turn.message, turn.run_step)
-        found, decision = await self._decided(turn, restored.state, said)
-        _tell_operators(found, decision)
-        before, entry = self._entered(restored.state, decision)
+        found, decision = _NOTHING, _interrupted(restored.state.active_scene)
+        before, entry = restored.state.scene_state, None
         scene_turn = self._scene_turn(turn, said, decision, before, entry)
-        reply = await self._reply(scene_turn, decision, said)
+        reply = await self._watch.interrupts(decision.scene, scene_turn)
+        if reply is None:
+            found, decision = await self._decided(turn, restored.state, said)
+            before, entry = self._entered(restored.state, decision)
+            scene_turn = self._scene_turn(turn, said, decision, before, entry)
+            reply = await self._reply(scene_turn, decision, said)
+            if reply.means is not None:
+                found, decision = reply.means, self._decision(reply.means, restored.state)
+                before, entry = self._entered(restored.state, decision)
+                scene_turn = self._scene_turn(turn, said, decision, before, entry)
+                reply = await self._reply(scene_turn, decision, said)
+        _tell_operators(found, decision)
+        reply = self._watch.completed(scene_turn, reply)
         phases = self._scenes[decision.scene].phases
         if reply.phase is not None and reply.phase not in phases:
             raise ValueError(f"the scene {decision.scene!r} has no phase {reply.phase!r}")
@@ -95,13 +110,22 @@ class SceneLeader:
         self, turn: TurnAtHand, state: OrchestrationState, said: UserInput
     ) -> tuple[Classification, Decision]:
         """Return the classification of the message, and the decision about it."""
-        active, pending, rules = state.active_scene, state.pending_switch, self.rules
         has_media = bool(said.images or said.problems)
-        if refusal := guardrails.refusal_of(said.text, has_media=has_media, rules=rules):
-            return _NOTHING, guardrails.reject(refusal, active, pending)
+        if refusal := guardrails.refusal_of(said.text, has_media=has_media, rules=self.rules):
+            return _NOTHING, guardrails.reject(refusal, state.active_scene, state.pending_switch)
         found, answer = await self._understanding.of(said.text, turn, state)
-        return found, guardrails.decide(
-            found, answer, active=active, pending=pending, scenes=self._scenes, rules=rules
+        return found, self._decision(found, state, answer)
+
+    def _decision(
+        self, found: Classification, state: OrchestrationState, answer: Answer = "unclear"
+    ) -> Decision:
+        return guardrails.decide(
+            found,
+            answer,
+            active=state.active_scene,
+            pending=state.pending_switch,
+            scenes=self._scenes,
+            rules=self.rules,
         )
 
     def _entered(
@@ -141,6 +165,7 @@ class SceneLeader:
             pending=decision.pending,
             images=said.images,
             recent=recent,
+            user=kept_of_user(turn.state),
             history=history_in(turn.state),
             run_step=turn.run_step,
         )
@@ -194,7 +219,11 @@ class SceneLeader:
         )
 
 
-_NOTHING = Classification(intent=CONTINUE, score=0, reason="rejected before it was classified")
+_NOTHING = Classification(intent=CONTINUE, score=0, reason="answered before it was classified")
+
+
+def _interrupted(active: str) -> Decision:
+    return Decision(action="continue", scene=active, reason="answered in place of the scenes")
 
 
 def _tell_operators(found: Classification, decision: Decision) -> None:

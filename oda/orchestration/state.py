@@ -9,13 +9,15 @@ from datetime import datetime, timedelta
 from typing import Annotated, Any, Literal, Self
 from zoneinfo import ZoneInfo
 
+from google.adk.sessions.state import State
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
 from oda.message.json_integer import JSON_INTEGER
 from oda.orchestration.rules import OrchestrationRules
 
 STATE_KEY = "orchestration"
-TIME_ZONE_KEY = "user:time_zone"
+USER_PREFIX = State.USER_PREFIX
+TIME_ZONE_KEY = f"{USER_PREFIX}time_zone"
 
 Data = dict[str, JsonValue]
 MOST_SLOTS = 100
@@ -86,6 +88,15 @@ class Restored(_Part):
     state: OrchestrationState
     resets: tuple[Reset, ...] = ()
     details: str = ""
+
+
+def kept_of_user(stored: Mapping[str, Any]) -> Data:
+    """Return what is kept of a user in all sessions, by names without their prefix."""
+    return {
+        name.removeprefix(USER_PREFIX): value
+        for name, value in stored.items()
+        if name.startswith(USER_PREFIX)
+    }
 
 
 def user_time_zone(stored: Mapping[str, Any], rules: OrchestrationRules) -> ZoneInfo:

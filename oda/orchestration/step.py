@@ -15,6 +15,7 @@ from typing import Any, Generic, TypeVar, get_type_hints
 from pydantic import BaseModel
 
 from oda.agent.failure import Failure, classify
+from oda.agent.model.structured import MISSHAPEN
 from oda.agent.retry import Retry, RetryPolicy
 from oda.clock import Clock, SystemClock
 from oda.errors import ConfigurationError
@@ -51,6 +52,8 @@ class Step(Generic[Req, Res]):
     Args:
         name: Lower-case words joined by dashes; the last part of its HTTP path.
         timeout_s: Time limit for all attempts together.
+        retry: When to try again; None leaves it to the turn, which goes on at this step by its own
+            policy. A step that is called by itself is then tried once.
         fallback: Answers when the last attempt has failed; without one the failure is raised, and a
             turn retries from this step by its own policy.
         takes_files: Whether its request may contain files, so that it may be large.
@@ -61,7 +64,7 @@ class Step(Generic[Req, Res]):
     response: type[Res]
     run: Callable[[Req, StepContext], Awaitable[Res]]
     timeout_s: float = 30.0
-    retry: RetryPolicy = ONCE_MORE
+    retry: RetryPolicy | None = ONCE_MORE
     fallback: Callable[[Req, StepContext, Exception], Res] | None = None
     takes_files: bool = False
     clock: Clock = field(default_factory=SystemClock, repr=False)
@@ -99,7 +102,7 @@ class Step(Generic[Req, Res]):
                     await self.clock.sleep(delay_s)
         except Exception as error:
             why = self._too_slow() if limit.expired() else error
-            if self.fallback is None:
+            if self.fallback is None or self._is_left_to_turn(why, context):
                 raise why from error.__cause__
             failure = classify(why, now=self.clock.now())
             log.warning(
@@ -111,13 +114,22 @@ class Step(Generic[Req, Res]):
             )
             return Outcome(self.fallback(request, context, why), attempts, failure)
 
+    def _is_left_to_turn(self, error: Exception, context: StepContext) -> bool:
+        turn = context.turn
+        return self.retry is None and turn is not None and turn.may_retry(error)
+
     def _too_slow(self) -> TimeoutError:
         return TimeoutError(f"The step {self.name!r} took longer than {self.timeout_s:g} s.")
 
     def _delay_before_retry(self, error: Exception, attempts: int, began: float) -> float | None:
+        if self.retry is None:
+            return None
         now = self.clock.now()
+        failure = classify(error, now=now)
+        if self.fallback is not None and failure.error_type == MISSHAPEN:
+            return None  # the model was told what was wrong, and has done it again
         decision = self.retry.decide(
-            classify(error, now=now),
+            failure,
             retries=attempts - 1,
             elapsed_s=now - began,
             time_limit_s=self.timeout_s,
@@ -133,7 +145,7 @@ def step(
     name: str,
     *,
     timeout_s: float = 30.0,
-    retry: RetryPolicy = ONCE_MORE,
+    retry: RetryPolicy | None = ONCE_MORE,
     fallback: Callable[[Any, StepContext, Exception], Any] | None = None,
     takes_files: bool = False,
 ) -> Callable[[Callable[[Req, StepContext], Awaitable[Res]]], Step[Req, Res]]:

@@ -43,6 +43,8 @@ class SceneTurn:
     images: Sequence[Part] = ()
     recent: Sequence[Exchange] = ()
     """The latest exchanges of this session, the oldest first."""
+    user: Data = field(default_factory=dict)
+    """What is kept of the user in all sessions, by names without `user:`."""
     history: Sequence[Exchange] = ()
     """The latest exchanges of the user in any session."""
     run_step: RunStep = field(kw_only=True, repr=False)

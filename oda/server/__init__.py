@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from oda.server.idempotency import KeyHeader as KeyHeader
     from oda.server.idempotency import key_of_request as key_of_request
     from oda.server.openapi import LARGE_BODY as LARGE_BODY
+    from oda.server.openapi import LARGE_FORM as LARGE_FORM
     from oda.server.openapi import leads_to as leads_to
     from oda.server.openapi import problem_responses as problem_responses
     from oda.server.openapi import streams as streams
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "LARGE_BODY": "oda.server.openapi",
+    "LARGE_FORM": "oda.server.openapi",
     "AppConversations": "oda.server.conversations",
     "Conversations": "oda.server.conversations",
     "Frame": "oda.server.turn_frames",

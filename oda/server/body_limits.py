@@ -10,7 +10,7 @@ from starlette.routing import compile_path
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from oda.server.json_limits import find_json_fault
-from oda.server.openapi import LARGE_BODY
+from oda.server.openapi import LARGE_BODY, LARGE_FORM
 from oda.server.problems import send_problem
 from oda.settings import LimitSettings
 
@@ -102,14 +102,17 @@ class BodyLimits:
 
 
 def _takes_large_bodies(scope: Scope) -> bool:
-    """Return whether the route of a request has declared `LARGE_BODY`."""
+    """Return whether the route of a request has declared `LARGE_BODY`, or `LARGE_FORM` for one."""
     path, method = scope["path"], scope["method"]
     if _LARGE_OF_ADK.fullmatch(path):
         return True
+    kind = dict(scope["headers"]).get(b"content-type", b"").lower()
+    is_form = kind.startswith(b"multipart/form-data")
+    wanted = [LARGE_BODY.items(), *([LARGE_FORM.items()] if is_form else [])]
     return any(
         method in (route.methods or ()) and compile_path(route.path or "")[0].match(path)
         for route in iter_route_contexts(getattr(scope.get("app"), "routes", ()))
-        if LARGE_BODY.items() <= (getattr(route, "openapi_extra", None) or {}).items()
+        if any(one <= (getattr(route, "openapi_extra", None) or {}).items() for one in wanted)
     )
 
 

@@ -152,6 +152,10 @@ class AppConversations:
             return {}
         return {f"user:{key}": value for key, value in known.items()}
 
+    def of_app(self, app: str) -> "AppConversations":
+        """The same user's with another app."""
+        return AppConversations(self._oda, app, self.user_id)
+
     def of_user(self, user_id: str) -> "AppConversations":
         """The same of another user; for doors that know better who asks."""
         return AppConversations(self._oda, self.app, user_id)

@@ -64,6 +64,8 @@ LARGE_BODY = {"x-large-body": True}
 """`openapi_extra` of a route whose body may contain files: its body is limited by
 `ODA_LIMITS__BODY_BYTES`, those of other routes by `ODA_LIMITS__SMALL_BODY_BYTES`.
 """
+LARGE_FORM = {"x-large-form": True}
+"""The same of a route that takes files as a form only, beside one that takes JSON."""
 
 
 def sends(*names: str, sometimes: tuple[str, ...] = ()) -> dict[str, Any]:

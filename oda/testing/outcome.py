@@ -18,6 +18,7 @@ from .script import (
     Empty,
     Error,
     Hang,
+    Json,
     Malformed,
     MaxTokens,
     Step,
@@ -73,6 +74,10 @@ def outcome_of(step: Step, *, cue: Cue, prompt_characters: int) -> Outcome:
             return _cut(step, prompt_characters)
         case Echo():
             chunks = words_of(step.prefix + cue.last_user)
+            response = _response(chunks, "STOP", step.usage, prompt_characters)
+            return Outcome(chunks=chunks, responses=(response,))
+        case Json():
+            chunks = words_of(step.text)
             response = _response(chunks, "STOP", step.usage, prompt_characters)
             return Outcome(chunks=chunks, responses=(response,))
         case Empty():

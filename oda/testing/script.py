@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, NonNegativeFloat, NonNegativeInt, model_validator
+from pydantic_core import to_json
 
 _WORD = re.compile(r"\s*\S+\s*")
 
@@ -26,6 +27,8 @@ class Cue:
     """The newest text of the user, tool results not counted."""
     after_tool: bool
     """Whether the newest message carries tool results."""
+    has_schema: bool = False
+    """Whether the call has the provider's parameter for the form of the answer."""
 
 
 class Match(_Value):
@@ -39,6 +42,9 @@ class Match(_Value):
     """The exact model name on the wire."""
     system: str | None = None
     """Substring of the system text; tells agents apart that share a model."""
+    has_schema: bool | None = None
+    """Only calls with the provider's parameter for the form of the answer, or only those without.
+    An error step with it is a server that refuses the parameter."""
 
     def fits(self, cue: Cue) -> bool:
         return (
@@ -46,6 +52,7 @@ class Match(_Value):
             and (self.after_tool is None or self.after_tool == cue.after_tool)
             and (self.model is None or self.model == cue.model)
             and (self.system is None or self.system in cue.system)
+            and (self.has_schema is None or self.has_schema == cue.has_schema)
         )
 
 
@@ -105,6 +112,20 @@ class Text(_Spoken):
     """A plain text answer."""
 
     type: Literal["text"] = "text"
+
+
+class Json(_Answer):
+    """A JSON answer, by the provider's own means where the call asks for a form by them."""
+
+    type: Literal["json"] = "json"
+    value: Any
+    before: str = ""
+    """Prose, or the opening of a code fence, with which it is a text whatever the call asks for."""
+    after: str = ""
+
+    @property
+    def text(self) -> str:
+        return f"{self.before}{to_json(self.value).decode()}{self.after}"
 
 
 class Echo(_Answer):
@@ -218,6 +239,7 @@ class Malformed(BaseStep):
 
 Step = (
     Text
+    | Json
     | Echo
     | ToolCalls
     | MaxTokens

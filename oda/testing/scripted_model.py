@@ -121,6 +121,7 @@ def _cue_of(request: LlmRequest, model: str) -> Cue:
         system=system if isinstance(system, str) else str(system or ""),
         last_user=next(filter(None, texts), ""),
         after_tool=any(part.function_response for part in newest or ()),
+        has_schema=request.config.response_mime_type == "application/json",
     )
 
 

@@ -23,7 +23,7 @@ from oda.tools.policy import ToolPolicy
 _FILE = "capabilities.yaml"
 _OWN_TOOLS = {
     name: f"oda.workspace.tools:{name}"
-    for name in ("read_file", "write_file", "list_files", "run_python")
+    for name in ("read_file", "write_file", "edit_file", "list_files", "run_python")
 }
 """Tools that `oda` brings, imported when an agent gets them."""
 

@@ -94,6 +94,34 @@ async def write_file(path: str, content: str, tool_context: ToolContext) -> Answ
 
 @idempotent
 @answering_refusals
+async def edit_file(path: str, old: str, new: str, tool_context: ToolContext) -> Answer:
+    """Replace a passage of a text file of the workspace; the rest stays as it is.
+
+    Args:
+        path: Relative to the workspace.
+        old: The passage, exactly as it stands in the file, where it stands once.
+        new: What takes its place; empty to take it out.
+    """
+    if not isinstance(old, str) or not isinstance(new, str) or not old:
+        raise WorkspaceError("old and new must be texts, and old not empty.")
+    async with workspace_of(tool_context) as workspace:
+        text = (await workspace.read(path)).decode("utf-8", "surrogateescape")
+        times = text.count(old)
+        if new and text.count(new) == 1 and times == new.count(old):
+            return {"path": path, "note": "the new text stands there already"}
+        if times != 1:
+            there = "does not stand" if times == 0 else f"stands {times} times"
+            raise WorkspaceError(
+                f"The old text {there} in {path!r}.",
+                remedy="give it exactly as it is, with enough around it that it stands there once",
+            )
+        changed = text.replace(old, new).encode("utf-8", "surrogateescape")
+        info = await workspace.write(path, changed)
+    return {"path": info.path, "bytes": info.bytes}
+
+
+@idempotent
+@answering_refusals
 async def list_files(tool_context: ToolContext, path: str = "") -> Answer:
     """List the files of the workspace: input/ came with the message, output/ is for results.
 

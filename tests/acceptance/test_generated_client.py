@@ -186,7 +186,7 @@ async def test_streams_and_questions_are_typed(document: dict[str, Any]) -> None
         for response in one["responses"].values()
         if "text/event-stream" in (content := response.get("content", {}))
     ]
-    assert len(streams) == 10
+    assert len(streams) == 12
     for name, stream in streams:
         for sent in stream["itemSchema"]["oneOf"]:
             data = sent["properties"]["data"]["contentSchema"]

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 import pytest_asyncio
 
@@ -35,6 +36,8 @@ async def agents(serve_folder: Any) -> Any:
 
 async def explore(url: str, *arguments: str, configuration: Path = CONFIGURATION) -> None:
     """Let schemathesis ask all that it can think of; every check has to hold."""
+    async with httpx.AsyncClient(timeout=WITHIN_S) as client:
+        await client.get(f"{url}/openapi.json")  # loads all agents; schemathesis waits 10 s
     process = await asyncio.create_subprocess_exec(
         Path(sys.executable).with_name("st"),
         *("--config-file", configuration, "run", f"{url}/openapi.json"),

@@ -258,3 +258,33 @@ async def test_there_is_no_colour_for_who_wants_none(tmp_path: Path) -> None:
             terminal.type("one\r")
             await terminal.shows("+   city: Rome")
             assert "\x1b[3" not in terminal.text
+
+
+async def test_a_file_is_attached_imported_exported_and_saved(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    resume = home.write("my cv.md", "# Jane Roe\n\njane@example.com\n\n## Skills\n\n- Rust\n")
+    said = (
+        f"/attach {resume}\nimport this\nexport it as PDF\n/save\n"
+        f"/save resume-Jane Roe.pdf {tmp_path}/out.pdf\n"
+    )
+    agents = Path(__file__).parents[2] / "agents"
+    ended = await home.run("chat", "cv", "--agents", str(agents), stdin=said)
+    assert "my cv.md, resume-Jane Roe.pdf" in ended.stdout
+    assert (tmp_path / "out.pdf").read_bytes().startswith(b"%PDF")
+    assert ended.code == 0
+
+
+async def test_a_file_that_is_not_there_is_told_and_the_talk_goes_on(tmp_path: Path) -> None:
+    kept = tmp_path / "kept.txt"
+    kept.write_text("mine")
+    async with ModelServer([Text(text="Seen.")]) as model:
+        ended = await Home(tmp_path, model=model).run(
+            "chat",
+            "greeter",
+            stdin=f"/attach {tmp_path}/none.pdf\n/save none\n/attach {kept}\nlook\n",
+        )
+    assert "No such file" in ended.stdout
+    assert "there is no such file in this session" in ended.stdout
+    assert ended.stdout.splitlines()[-1] == "Seen."
+    assert "'mine'" in str(model.requests[0].body)
+    assert ended.code == 1

@@ -8,13 +8,14 @@ from typing import ClassVar
 import pytest
 from google.adk.agents.llm_agent import LlmAgent
 from google.adk.apps import App
-from google.adk.sessions import InMemorySessionService
+from google.adk.sessions import InMemorySessionService, Session
 from google.genai.types import Content, Part
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
 from oda import Runner, configured_model
 from oda.agent.failure import ModelReportedError, classify
 from oda.agent.limits import TurnLimits, Usage
+from oda.agent.model.structured import MISSHAPEN
 from oda.agent.running_turn import RunningTurn
 from oda.errors import NoContentError, NotConfiguredError
 from oda.message.language import Language
@@ -27,6 +28,7 @@ from oda.orchestration import (
     Workflow,
     step,
 )
+from oda.orchestration.orchestrator import STEP_KEY
 from oda.orchestration.rules import Command
 from oda.testing import FakeClock, ModelServer
 from oda.testing.script import Blocked, Call, Empty, Error, Match, Script, Step, Text, ToolCalls
@@ -65,10 +67,19 @@ async def test_an_answer_in_a_shape(model: ModelServer, context: StepContext) ->
 async def test_an_answer_of_another_shape_is_refused_and_counted(
     model: ModelServer, context: StepContext
 ) -> None:
-    model.play([Text(text='{"city": "Rome"}', usage=USED)])
-    with pytest.raises(ValidationError):
+    model.play([Text(text='{"city": "Rome"}', usage=USED, times=2)])
+    with pytest.raises(ModelReportedError, match="degrees: Field required") as refused:
         await context.ask("Tell the weather.", "Rome?", Weather)
-    assert len(context.used) == 1
+    assert refused.value.error_code == MISSHAPEN
+    assert [one.tokens.prompt_token_count for one in context.used] == [20]
+
+
+async def test_an_answer_that_is_asked_for_again_counts_twice(model: ModelServer) -> None:
+    model.play([Text(text="Warm."), Text(text='{"city": "Rome", "degrees": 30}')])
+    turn = RunningTurn(limits=TurnLimits(model_calls=4), usage=Usage())
+    context = StepContext(user_id="u", now=datetime(2026, 3, 10, tzinfo=UTC), turn=turn)
+    assert (await context.ask("Tell the weather.", "Rome?", Weather)).degrees == 30
+    assert turn.usage.model_calls == 2
 
 
 async def test_an_answer_in_words(model: ModelServer, context: StepContext) -> None:
@@ -176,14 +187,28 @@ class Report(Workflow):
         return Reply(text=f"{weather.degrees}°")
 
 
-async def test_a_call_has_one_name_and_what_its_failures_have_used_is_on_record(
-    model: ModelServer,
-) -> None:
-    calls.clear()
-    nonsense = Text(text="warm", usage=USED, times=2)
-    model.play([nonsense, Text(text='{"city": "Rome", "degrees": 30}', usage=USED)])
+def fair(request: Weather, context: StepContext, error: Exception) -> Weather:
+    return Weather(city=request.city, degrees=20)
+
+
+@step("guess-weather", fallback=fair)
+async def guess_weather(request: Weather, context: StepContext) -> Weather:
+    """Tell the weather; fair weather as a fallback."""
+    return await context.ask("Tell the weather.", request.city, Weather)
+
+
+class Guess(Report):
+    steps = (guess_weather,)
+
+    async def run(self, turn: SceneTurn) -> Reply:
+        weather = await turn.step(guess_weather, Weather(city=turn.text, degrees=0))
+        return Reply(text=f"{weather.degrees}°")
+
+
+async def session_of(scene: Workflow) -> Session:
+    """Return the session after one message to a scene."""
     rules = OrchestrationRules(commands=(Command(intent="report", pattern=".*"),))
-    app = App(name="report", root_agent=Orchestrator("report", scenes=[Report()], rules=rules))
+    app = App(name="report", root_agent=Orchestrator("report", scenes=[scene], rules=rules))
     runner = Runner(app=app, session_service=InMemorySessionService())
     runner.clock = FakeClock()
     await runner.session_service.create_session(app_name="report", user_id="u", session_id="s")
@@ -194,7 +219,35 @@ async def test_a_call_has_one_name_and_what_its_failures_have_used_is_on_record(
         app_name="report", user_id="u", session_id="s"
     )
     assert session is not None
+    return session
+
+
+async def test_a_fallback_answers_after_one_repair_and_the_trace_says_why(
+    model: ModelServer,
+) -> None:
+    model.play([Text(text="warm", times=2)])
+    session = await session_of(Guess())
+    assert session.events[-1].content == Content(role="model", parts=[Part(text="20°")])
+    assert model.received == 2
+    records = [(event.custom_metadata or {}).get(STEP_KEY) for event in session.events]
+    (record,) = filter(None, records)
+    form = {"schema_in": "parameter", "calls": 2, "problem": "it holds no JSON"}
+    assert record == {
+        "name": "guess-weather",
+        "attempts": 1,
+        "fell_back": "malformed_output",
+        "answer_forms": [form],
+    }
+
+
+async def test_a_call_has_one_name_and_what_its_failures_have_used_is_on_record(
+    model: ModelServer,
+) -> None:
+    calls.clear()
+    nonsense = Text(text="warm", usage=USED, times=4)  # each answer is asked for once more
+    model.play([nonsense, Text(text='{"city": "Rome", "degrees": 30}', usage=USED)])
+    session = await session_of(Report())
     used = [event.usage_metadata for event in session.events if event.usage_metadata]
-    assert [one.prompt_token_count for one in used] == [20, 10]
+    assert [one.prompt_token_count for one in used] == [40, 10]
     assert session.events[-1].content == Content(role="model", parts=[Part(text="30°")])
     assert calls == [f"{session.events[0].invocation_id}-1"] * 3

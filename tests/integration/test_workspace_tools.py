@@ -17,13 +17,13 @@ from oda.testing import FakeClock, ScriptedModel
 from oda.testing.script import Call, Text, ToolCalls
 from oda.workspace.sandbox.choice import Sandboxes, default_sandboxes
 from oda.workspace.text import read_text
-from oda.workspace.tools import list_files, read_file, run_python, write_file
+from oda.workspace.tools import edit_file, list_files, read_file, run_python, write_file
 from oda.workspace.workspaces import Workspaces, default_workspaces
 from tests.support.roots import LLM
 from tests.support.stage import stage
 
 TURN = "turn-1"
-TOOLS = [read_file, write_file, list_files, run_python]
+TOOLS = [read_file, write_file, edit_file, list_files, run_python]
 DONE = Text(text="done")
 
 
@@ -94,6 +94,7 @@ async def world_with_sandbox(tmp_path: Path) -> AsyncIterator[World]:
     [
         (read_file, {"path", "offset"}),
         (write_file, {"path", "content"}),
+        (edit_file, {"path", "old", "new"}),
         (list_files, {"path"}),
         (run_python, {"code"}),
     ],
@@ -175,6 +176,24 @@ async def test_refusals_have_a_code_and_say_what_to_do(world: World) -> None:
     assert "relative to the workspace" in answers[0]["error"]["message"]
     assert "set ODA_SANDBOX=auto" in answers[5]["error"]["message"]
     assert world.errors == [answer["error"]["message"] for answer in answers]
+
+
+async def test_a_passage_is_replaced_where_it_stands_once(world: World, tmp_path: Path) -> None:
+    text = "one two two three"
+    answers = await world.answers(
+        ("write_file", {"path": "output/a.txt", "content": text}),
+        ("edit_file", {"path": "output/a.txt", "old": "one", "new": "one and a half"}),
+        ("edit_file", {"path": "output/a.txt", "old": "one", "new": "one and a half"}),
+        ("edit_file", {"path": "output/a.txt", "old": "two", "new": "2"}),
+        ("edit_file", {"path": "output/a.txt", "old": "four", "new": "4"}),
+        ("edit_file", {"path": "output/none.txt", "old": "a", "new": "b"}),
+        ("read_file", {"path": "output/a.txt"}),
+    )
+    assert answers[2]["note"] == "the new text stands there already"
+    assert "stands 2 times" in answers[3]["error"]["message"]
+    assert "does not stand" in answers[4]["error"]["message"]
+    assert answers[5]["error"]["code"] == "workspace_error"
+    assert answers[6]["content"] == "one and a half two two three"
 
 
 async def test_a_long_text_comes_in_pieces(world: World) -> None:

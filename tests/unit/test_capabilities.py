@@ -70,13 +70,14 @@ def from_files(directory: Path, text: str, build: Callable[[], LlmAgent]) -> Llm
     [
         ("base", []),
         ("sourcing", ["web_search", "fetch_page"]),
-        ("analyst", ["run_python", "read_file", "write_file", "list_files"]),
-        ("writer", ["read_file", "write_file", "list_files"]),
+        ("analyst", ["run_python", "read_file", "write_file", "edit_file", "list_files"]),
+        ("writer", ["read_file", "write_file", "edit_file", "list_files"]),
         (
             "translator",
             [
                 "read_file",
                 "write_file",
+                "edit_file",
                 "list_files",
                 "read_segments",
                 "write_translations",

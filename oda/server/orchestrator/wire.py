@@ -172,6 +172,16 @@ class StepEnded(_Progress):
     """Why its fallback has answered."""
 
 
+class Words(_Progress):
+    """A piece of the reply while it is being written; the response takes the place of all pieces.
+
+    After a `retry` the reply begins anew.
+    """
+
+    kind: Literal["words"] = "words"
+    text: str
+
+
 class Retrying(_Progress):
     """The turn has failed and will soon resume after the last completed step."""
 
@@ -182,4 +192,4 @@ class Retrying(_Progress):
     error: TurnError
 
 
-Progress = TurnAccepted | StepEnded | Retrying
+Progress = TurnAccepted | StepEnded | Words | Retrying

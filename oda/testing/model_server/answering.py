@@ -4,12 +4,14 @@ from typing import assert_never
 
 from oda.testing.script import (
     Blocked,
+    Call,
     Cut,
     Disconnect,
     Echo,
     Empty,
     Error,
     Hang,
+    Json,
     Malformed,
     MaxTokens,
     Step,
@@ -23,7 +25,7 @@ from .exchange import Exchange, stream, whole
 from .faults import cut_reply, error_reply, malformed_reply
 from .http_server import Reply
 
-_CompleteStep = Text | Echo | ToolCalls | MaxTokens | Blocked | Empty
+_CompleteStep = Text | Json | Echo | ToolCalls | MaxTokens | Blocked | Empty
 
 
 def reply_to(exchange: Exchange, step: Step) -> Reply:
@@ -45,7 +47,7 @@ def reply_to(exchange: Exchange, step: Step) -> Reply:
 
 def _complete_reply(exchange: Exchange, step: _CompleteStep) -> Reply:
     answer = _answer(exchange, step)
-    interval_s = 0.0 if isinstance(step, Echo | Empty) else step.interval_s
+    interval_s = 0.0 if isinstance(step, Json | Echo | Empty) else step.interval_s
     if exchange.call.stream:
         pieces = exchange.pieces(answer)
         return stream(pieces, delay_s=step.delay_s, interval_s=interval_s)
@@ -59,6 +61,8 @@ def _answer(exchange: Exchange, step: _CompleteStep) -> Answer:
         case Echo():
             chunks = words_of(step.prefix + exchange.cue.last_user)
             return exchange.answer("stop", chunks=chunks, usage=step.usage)
+        case Json():
+            return _json_answer(exchange, step)
         case Empty():
             return exchange.answer("stop", usage=step.usage)
         case Text():
@@ -78,3 +82,11 @@ def _answer(exchange: Exchange, step: _CompleteStep) -> Answer:
         calls=step.calls if isinstance(step, ToolCalls) else (),
         usage=step.usage,
     )
+
+
+def _json_answer(exchange: Exchange, step: Json) -> Answer:
+    tool = exchange.call.answer_tool
+    if tool is None or step.before or step.after:
+        return exchange.answer("stop", chunks=words_of(step.text), usage=step.usage)
+    calls = (Call(name=tool, args=step.value),)
+    return exchange.answer("tool_calls", calls=calls, usage=step.usage)

@@ -54,12 +54,16 @@ class AnthropicWire:
     name: ProtocolName = "anthropic"
 
     def read(self, path: str, body: JsonObject) -> ModelCall:
+        choice = body.get("tool_choice") or {}
+        answer_tool = choice.get("name") if choice.get("type") == "tool" else None
         return ModelCall(
             model=body.get("model", ""),
             stream=bool(body.get("stream")),
             system=_text(body.get("system") or ""),
             tools=tuple(tool.get("name", "") for tool in body.get("tools") or ()),
             raw_messages=tuple(body["messages"]),
+            has_schema=answer_tool is not None or "format" in (body.get("output_config") or {}),
+            answer_tool=answer_tool,
         )
 
     def message(self, raw: JsonObject) -> Message:

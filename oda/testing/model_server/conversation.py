@@ -64,6 +64,10 @@ class ModelCall:
     raw_messages: tuple[JsonObject, ...]
     stream_usage: bool = True
     """Whether a streamed answer should end with token counts."""
+    has_schema: bool = False
+    """Whether the provider's parameter for the form of the answer is given."""
+    answer_tool: str | None = None
+    """The tool that must be called with the answer, where the protocol gives its form so."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -54,6 +54,9 @@ _USUAL_WORDS = {
 }
 
 
+_SCHEMA_FIELDS = frozenset({"responseSchema", "responseJsonSchema"})
+
+
 class GeminiWire:
     """`POST …/models/{model}:generateContent` and `:streamGenerateContent?alt=sse`."""
 
@@ -74,6 +77,7 @@ class GeminiWire:
                 for declaration in tool.get("functionDeclarations") or ()
             ),
             raw_messages=tuple(body["contents"]),
+            has_schema=bool((body.get("generationConfig") or {}).keys() & _SCHEMA_FIELDS),
         )
 
     def message(self, raw: JsonObject) -> Message:

@@ -67,6 +67,7 @@ class OpenAIWire:
             system="\n".join(_text(m.get("content")) for m in messages if _is_system(m)),
             tools=tuple(tool.get("function", {}).get("name", "") for tool in tools),
             raw_messages=tuple(m for m in messages if not _is_system(m)),
+            has_schema=(body.get("response_format") or {}).get("type", "text") != "text",
         )
 
     def message(self, raw: JsonObject) -> Message:

@@ -50,6 +50,7 @@ def cue_of(wire: Wire, call: ModelCall) -> Cue:
         system=call.system,
         last_user=last_user,
         after_tool=newest is not None and bool(newest.tool_results),
+        has_schema=call.has_schema,
     )
 
 

@@ -26,6 +26,24 @@ def edited(
     return made
 
 
+def ordered(document: JsonObject, order: Mapping[str, Sequence[int]]) -> JsonObject:
+    """Return a document with some lists in another order, given by where their items were.
+
+    Raises:
+        LookupError: there is no such list or item.
+    """
+    made = deepcopy(document)
+    for path, indices in order.items():
+        steps = Path.parse(path).steps
+        found: JsonValue = made
+        for step in steps:
+            found = _inside(found, step)
+        if not isinstance(found, list):
+            raise LookupError(path)
+        _put(made, steps, [found[index] for index in indices])
+    return made
+
+
 def same_document(
     wanted: JsonObject, adds: Mapping[str, Sequence[JsonValue]], seen: JsonObject
 ) -> bool:

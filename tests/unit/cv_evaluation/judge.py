@@ -8,7 +8,7 @@ from pydantic import JsonValue
 from agents.cv.dialogue.decision import Act, Ask, Defer, Say
 from agents.cv.dialogue.pending import PendingEntry
 
-from .documents import edited, fits, places, same_document, within
+from .documents import edited, fits, ordered, places, same_document, within
 from .notation import Expectation, Message
 from .talk import Seen
 
@@ -59,7 +59,7 @@ def _changed(wanted: Expectation, seen: Seen) -> bool:
     if wanted.undoes:
         return bool(seen.calls) and all(call.name == "CVUndo" for call in seen.calls)
     try:
-        document = edited(seen.before, wanted.sets, wanted.removes)
+        document = ordered(edited(seen.before, wanted.sets, wanted.removes), wanted.order)
     except LookupError:
         return False
     return same_document(document, wanted.adds, seen.after)
@@ -114,10 +114,25 @@ def _answered(wanted: Expectation, seen: Seen) -> bool:
     return said == (wanted.says or wanted.drops) and deferred == wanted.model
 
 
+def _arranged(wanted: Expectation, seen: Seen) -> bool:
+    """Sections are in the order that is shown; that of the others does not matter."""
+    shown = [section for section in seen.order if section in wanted.sections]
+    return shown == [*wanted.sections] and (not wanted.batch or seen.undone == seen.before)
+
+
+def _tasked(wanted: Expectation, seen: Seen) -> bool:
+    made = [" ".join([call.name, *map(str, call.params.values())]) for call in seen.calls]
+    tools = {"export": "CVExport", "diagnose": "CVDiagnose"}
+    name, _, argument = wanted.task.partition(" ")
+    return not wanted.task or made == [f"{tools[name]} {argument}".strip()]
+
+
 _CHECKS: tuple[Callable[[Expectation, Seen], bool], ...] = (
     _understood,
     _changed,
     _shown,
     _asked,
     _answered,
+    _arranged,
+    _tasked,
 )

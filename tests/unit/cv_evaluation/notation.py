@@ -36,7 +36,9 @@ class Expectation(_Part):
     """What must come of a message; nothing else of the resume may change.
 
     `intent` and `section` are alternatives, and none means any. `asks` names the fields that an
-    entry lacks, or the kind of question; `keeps` is the entry so far.
+    entry lacks, or the kind of question; `keeps` is the entry so far. `order` says for lists where
+    their items were before, `sections` which come in this order, `task` the tool that is called and
+    its argument; with `batch` one undo leads back to the resume before.
     """
 
     intent: Several = ()
@@ -51,6 +53,10 @@ class Expectation(_Part):
     drops: bool = False
     says: bool = False
     model: bool = False
+    order: dict[str, tuple[int, ...]] = {}
+    sections: tuple[str, ...] = ()
+    task: str = ""
+    batch: bool = False
 
     @model_validator(mode="after")
     def _adds_to_sections(self) -> "Expectation":

@@ -1,7 +1,7 @@
 """A conversation with the rules, as the agent holds it but without a server and a model."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import Any
 
@@ -14,6 +14,7 @@ from agents.cv.dialogue.pending import Pending
 from agents.cv.dialogue.reporting import ToolResult
 from agents.cv.memory import Memory
 from mcp_tools.resume import JsonObject, Resume, ResumeDesk, load_resume
+from mcp_tools.resume.history import undo
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +23,7 @@ class Seen:
 
     `before` and `after` are the resume without its version, `shown` the paths that were read,
     `refused` the code of the error that a tool answered with, `waiting` how much was pending
-    before.
+    before; `order` is that of the sections, `undone` the resume if the message is taken back.
     """
 
     outcome: Outcome
@@ -31,6 +32,8 @@ class Seen:
     shown: tuple[str, ...]
     refused: str | None
     waiting: int
+    order: tuple[str, ...] = ()
+    undone: JsonObject = field(default_factory=dict)
 
     @property
     def calls(self) -> tuple[ToolCall, ...]:
@@ -71,6 +74,7 @@ class Talk:
         memory.pending = outcome.pending
         self._language = outcome.language
         calls = outcome.decision.calls if isinstance(outcome.decision, Act) else ()
+        calls = tuple(call for call in calls if call.name not in ("CVExport", "CVDiagnose"))
         shown, refused = self._carried_out(calls)
         return Seen(
             outcome=outcome,
@@ -79,13 +83,20 @@ class Talk:
             shown=shown,
             refused=refused,
             waiting=len(situation.pending),
+            order=memory.resume.order,
+            undone=self._undone(memory.resume),
         )
+
+    def _undone(self, resume: Resume) -> JsonObject:
+        """Return the resume as one undo would make it."""
+        history = self._memory.history
+        return _content(undo(resume, history).resume.to_json()) if history else {}
 
     def _carried_out(self, calls: tuple[ToolCall, ...]) -> tuple[tuple[str, ...], str | None]:
         """Call tools up to the first that fails."""
         shown: list[str] = []
-        for call in calls:
-            answer = self._called(call)
+        for number, call in enumerate(calls):
+            answer = self._called(call, goes_on="CVEditor" in (one.name for one in calls[:number]))
             if not answer["success"]:
                 return tuple(shown), str(answer["code"])
             self._memory.focus = focus_after(
@@ -95,8 +106,8 @@ class Talk:
                 shown.append(str(call.params["path"]))
         return tuple(shown), None
 
-    def _called(self, call: ToolCall) -> dict[str, Any]:
-        desk = ResumeDesk(self._memory)
+    def _called(self, call: ToolCall, *, goes_on: bool) -> dict[str, Any]:
+        desk = ResumeDesk(self._memory, goes_on=goes_on)
         tools: dict[str, Callable[..., dict[str, Any]]] = {
             "CVReader": desk.read,
             "CVEditor": desk.edit,
