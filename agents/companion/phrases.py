@@ -40,11 +40,17 @@ class Phrases:
 
     def find(self, message: str) -> Phrase | None:
         """The phrase that a message is."""
-        said = trimmed(message)
-        if lead_in := _LEAD_IN.match(said):
-            said = trimmed(said[lead_in.end() :]) or said
+        said = without_lead_in(message)
         for topic, pattern in self._patterns:
             if found := pattern.fullmatch(said):
                 slots = {name: value for name, value in found.groupdict().items() if value}
                 return Phrase(topic, slots)
         return None
+
+
+def without_lead_in(message: str) -> str:
+    """Return a message without fillers at its beginning and marks at its ends."""
+    said = trimmed(message)
+    if lead_in := _LEAD_IN.match(said):
+        return trimmed(said[lead_in.end() :]) or said
+    return said

@@ -21,6 +21,7 @@ from .errors import (
 from .hinting import LEVELS, gives_away, hint
 from .language import Language, language_of
 from .progress import TopicResult, by_topic, summarise, trend
+from .values import is_value
 from .wording import topic_label
 from .work import CheckedBy, DayResult, Hint, Item, Level, Summary, Trend, Verdict
 
@@ -54,6 +55,7 @@ __all__ = [
     "collect",
     "gives_away",
     "hint",
+    "is_value",
     "language_of",
     "score",
     "summarise",

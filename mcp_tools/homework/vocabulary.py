@@ -37,6 +37,8 @@ class Vocabulary(BaseModel):
     verdicts: Mapping[Literal["right", "wrong"], frozenset[str]]
     nothing: frozenset[str]
     anything: frozenset[str]
+    counters: Sequence[str]
+    uncounted: frozenset[str]
 
     @cached_property
     def sign_of(self) -> Mapping[str, str]:

@@ -30,6 +30,8 @@ class StandardText(BaseModel):
 
     title: str
     author: str | None
+    dynasty: str | None = None
+    """Of the author; only Chinese texts have one."""
     text: str
     language: Language
     excerpt: bool = False
@@ -43,6 +45,7 @@ class _Entry(BaseModel):
 
     title: str
     author: str | None = None
+    dynasty: str | None = None
     aliases: Sequence[str] = ()
     text: str
     excerpt: bool = False

@@ -12,6 +12,7 @@ from google.genai.types import Blob, Content, Part
 from agents.companion.agent import app
 from agents.companion.learning.records import Schedule, ScheduleItem
 from agents.companion.learning.store import learning
+from agents.companion.learning.time_spent import Limit, time_spent
 from oda import OdaContext, OdaSession, Runner
 from oda.orchestration.state import STATE_KEY
 from oda.testing import FakeClock
@@ -57,7 +58,7 @@ async def plan(*items: ScheduleItem) -> None:
 
 async def on_record() -> list[tuple[str, int, int]]:
     """Of each subject, how many attempts there were and how many were right."""
-    results = await learning.results(CHILD, today=DAY, days=1)
+    results = await learning.results(CHILD, since=DAY, until=DAY)
     return [(one.subject, one.attempts, one.correct) for one in results]
 
 
@@ -383,3 +384,35 @@ async def test_a_spoilt_state_is_no_crash(session: OdaSession, spoilt: dict[str,
     await session.state.set(STATE_KEY, {**state, "scene_state": spoilt})
     answers = await ask(session, "床前明月光", "再来一遍", "退出")
     assert answers.places[-1] == "chat/idle"
+
+
+async def test_mistakes_come_back_after_days_and_stay_away_longer_each_time(
+    session: OdaSession, clock: FakeClock
+) -> None:
+    await ask(session, "批改作业：3+4=8", "不做了")
+    gaps = []
+    for _ in range(3):
+        asked = await ask(session, "练练错题")
+        assert asked.places == ["practice/practising"]
+        assert (await ask(session, "7")).places == ["chat/idle"]
+        assert (await ask(session, "练练错题")).places == ["chat/idle"]
+        days = 0
+        while (await ask(session, "练练错题")).places == ["chat/idle"]:
+            days += 1
+            clock.advance(24 * 3600)
+        gaps.append(days)
+        await ask(session, "不练了")
+    assert gaps == [2, 11, 46]
+
+
+async def test_the_time_of_a_day_ends_and_the_next_day_begins_anew(
+    session: OdaSession, clock: FakeClock
+) -> None:
+    await time_spent.put_limit(CHILD, Limit(daily_minutes=7), NOON)
+    answers = []
+    for minutes in (0.0, 1.5, 60.0, 0.5, 24 * 60.0):
+        clock.advance(60 * minutes)
+        answers.append((await ask(session, "背静夜思")).places[0])
+    assert answers == [*["recite/listening"] * 3, "chat/idle", "recite/listening"]
+    spent = await time_spent.days(CHILD, DAY, date(2026, 3, 11))
+    assert [day.minutes for day in spent] == [7.0, 0.0]

@@ -17,8 +17,7 @@ from oda.testing.script import Call, Error, Hang, Match, Text, ToolCalls
 from tests.support.companion_talk import APP, CHILD, ask, companion, response, steps_in
 
 POEM = "床前明月光，疑是地上霜。举头望明月，低头思故乡。"
-CLASSIFIES = Match(system="You classify one message")
-CONTINUES = Text(text='{"intent": "continue_current", "score": 90}', match=CLASSIFIES, times=None)
+BADLY = "床前看月光，疑是地下霜，举头看明月，低头想家乡"
 
 
 @pytest.fixture
@@ -43,11 +42,14 @@ def says(**fields: Any) -> Text:
     return Text(text=json.dumps(fields, ensure_ascii=False))
 
 
-def meant(intent: str, score: int, **slots: str) -> Text:
-    """What the model takes one message for."""
-    named = [{"name": name, "value": value} for name, value in slots.items()]
-    fields = {"intent": intent, "score": score, "slots": named}
-    return Text(text=json.dumps(fields, ensure_ascii=False), match=CLASSIFIES)
+def calls(tool: str, **args: Any) -> ToolCalls:
+    """What the model finds out in place of an answer."""
+    return ToolCalls(calls=(Call(name=tool, args=args),))
+
+
+def meant(activity: str, sure: int, **named: str) -> ToolCalls:
+    """Where the model wants to go with one message."""
+    return calls("go_to", activity=activity, sure=sure, **named)
 
 
 async def answer(name: str, **request: Any) -> Any:
@@ -61,9 +63,9 @@ async def test_the_model_talks_with_tools_and_knows_what_was_said(
     session: OdaSession, model: ModelServer
 ) -> None:
     find = ToolCalls(calls=(Call(name="find_poem", args={"title": "春晓"}),))
-    model.play([CONTINUES, Text(text="真可爱！"), find, Text(text="春眠不觉晓，你会背吗？")])
+    model.play([Text(text="真可爱！"), find, Text(text="春眠不觉晓，你会背吗？")])
     answers = await ask(session, "我家有一只猫", "有没有写春天的诗？")
-    assert answers.texts == ["真可爱！", "春眠不觉晓，你会背吗？"]
+    assert answers.first_lines == ["真可爱！", "春眠不觉晓，你会背吗？"]
     assert answers.places == ["chat/idle"] * 2
     talk = [one for one in model.requests if "find_poem" in str(one.body)]
     assert "我家有一只猫" in str(talk[-1].messages)
@@ -73,10 +75,10 @@ async def test_the_model_talks_with_tools_and_knows_what_was_said(
 async def test_the_model_asks_when_a_wish_is_unclear(
     session: OdaSession, model: ModelServer
 ) -> None:
-    unclear = ToolCalls(calls=(Call(name="wish_is_unclear", args={}),))
-    model.play([CONTINUES, unclear, Text(text="你想背诵还是写作业呀？")])
+    model.play([calls("ask_what_is_meant", question="你想背诵还是写作业呀？")])
     answers = await ask(session, "那个，就是那个嘛")
-    assert (answers.places, answers.texts) == (["chat/clarify"], ["你想背诵还是写作业呀？"])
+    assert model.received == 1
+    assert (answers.places, answers.first_lines) == (["chat/clarify"], ["你想背诵还是写作业呀？"])
     model.play([Text(text="要我听你背诵吗？")])
     assert (await ask(session, "聊聊天吧", "帮我一下")).places == ["chat/idle", "chat/clarify"]
 
@@ -93,11 +95,10 @@ async def test_the_model_tells_a_wish_and_the_child_agrees_in_its_own_words(
 async def test_a_title_that_the_child_does_not_want_starts_nothing(
     session: OdaSession, model: ModelServer
 ) -> None:
-    refused = says(wants_recitation=False, title="春晓", reason="it is fed up with it")
-    model.play([meant("recite", 90), refused, Text(text="好的呀。")])
-    answers = await ask(session, "写春天的那一首我可不想再念给你听了呀")
-    assert answers.places == ["recite/idle"]
-    assert "春晓" not in answers.texts[0].splitlines()[0]
+    model.play([Text(text="好的呀，那就不念这一首。")])
+    answers = await ask(session, "我要背诵", "写春天的那一首我可不想再念给你听了呀")
+    assert answers.places == ["recite/idle"] * 2
+    assert answers.texts[1].startswith("好的呀，那就不念这一首。\n你想背哪一篇呢")
 
 
 async def test_reciting_needs_no_model(session: OdaSession, model: ModelServer) -> None:
@@ -109,23 +110,23 @@ async def test_reciting_needs_no_model(session: OdaSession, model: ModelServer) 
 async def test_a_question_while_reciting_is_the_models(
     session: OdaSession, model: ModelServer
 ) -> None:
-    model.play([CONTINUES, Text(text="意思是怀疑地上有一层霜。")])
+    model.play([Text(text="意思是怀疑地上有一层霜。")])
     answers = await ask(session, "背静夜思", "床前明月光", "疑是是什么意思？", "疑是地上霜")
     assert answers.texts[2].startswith("意思是怀疑地上有一层霜。")
     assert "疑是地上霜" in str(model.requests[-1].body), "the model sees the text"
     assert "2" in answers.texts[3]
 
 
-@pytest.mark.parametrize(("confidence", "phase"), [(0.95, "listening"), (0.4, "idle")])
-async def test_a_text_that_the_model_recalls_is_trusted_or_asked_about(
-    session: OdaSession, model: ModelServer, confidence: float, phase: str
+@pytest.mark.parametrize("confidence", [1.0, 0.95, 0.4])
+async def test_a_text_that_the_model_recalls_is_shown_and_asked_about(
+    session: OdaSession, model: ModelServer, confidence: float
 ) -> None:
     text = "小池塘边柳丝长，\n青蛙唱歌呱呱响。"
     model.play([says(known=True, text=text, author="佚名", confidence=confidence)])
     answers = await ask(session, "背《小池塘边》")
-    assert answers.places == [f"recite/{phase}"]
-    if phase == "idle":
-        answers = await ask(session, "对")
+    assert answers.places == ["recite/idle"]
+    assert text in answers.texts[0]
+    assert (await ask(session, "对")).places == ["recite/listening"]
     done = await ask(session, "小池塘边柳丝长青蛙唱歌呱呱响")
     assert done.card["score"] == 100
 
@@ -274,5 +275,64 @@ async def test_what_a_fallback_has_answered_is_on_record(
 ) -> None:
     model.play(Script(default=Error(status=503, times=None)))
     reply = await session.ask("我家有一只猫")
-    assert steps_in(reply.events) == ["classify-intent!", "chat!"]
+    assert steps_in(reply.events) == ["classify-intent", "chat!"]
+    assert model.received == 4, "the runtime's ordinary attempts"
     assert "走神" in reply.text
+
+
+async def test_one_message_is_one_call_wherever_it_is_said(
+    session: OdaSession, model: ModelServer
+) -> None:
+    places = {
+        "我家有一只猫": "chat/idle",
+        "背静夜思": "recite/listening",
+        "霜是什么样子的呀": "recite/listening",
+        "不背了": "chat/idle",
+        "批改作业：5×6=31": "homework/tutoring",
+        "我今天坐了飞机": "homework/tutoring",
+    }
+    model.play(Script(default=Text(text="真好呀。", times=None)))
+    answers = await ask(session, *places)
+    assert answers.places == [*places.values()]
+    assert model.received == 3
+    assert "举头望明月" in str(model.requests[1].body)
+    assert "5×6" in str(model.requests[2].body)
+    assert answers.texts[2] == "真好呀。\n我们接着背《静夜思》吧！"
+
+
+async def test_the_model_takes_an_answer_that_rules_do_not_know(
+    session: OdaSession, model: ModelServer
+) -> None:
+    page = "批改作业：\n1. 太阳是什么颜色？\n2. 8+7="
+    taken = calls("take_answer", answer="红红的颜色")
+    refused = calls("take_answer", answer="我的铅笔断了")
+    judged = says(items=[{"number": 1, "correct": True, "expected": "红色", "comment": "对！"}])
+    model.play([taken, refused, judged])
+    answers = await ask(session, page, "我猜它嘛红通通的呀老师你看", "我的铅笔断了", "15")
+    assert answers.places == [*["homework/correcting"] * 3, "homework/summary"]
+    assert [item["answer"] for item in answers.card["items"]] == ["红红的颜色", "15"]
+
+
+async def test_the_model_leads_from_one_task_to_another(
+    session: OdaSession, model: ModelServer
+) -> None:
+    model.play([meant("recite", 90, title="春晓"), meant("stop", 80), meant("homework", 60)])
+    answers = await ask(
+        session, "批改作业：5×6=31", "要不听我来一段写春天的", "哎呀我想歇会儿呢", "我有几道算式"
+    )
+    assert answers.places[1:] == ["recite/listening", "chat/idle", "chat/handoff_wait"]
+    assert "《春晓》" in answers.texts[1]
+    assert model.received == 3
+
+
+async def test_the_model_knows_the_child_and_what_was_said_elsewhere(
+    oda: OdaContext, model: ModelServer
+) -> None:
+    other = await oda.sessions.create(APP, CHILD)
+    model.play(Script(default=Text(text="真棒！", times=None)))
+    await ask(other, "我叫小明，上三年级", "我家有一只叫花花的猫", "背静夜思", BADLY, "5×6=31")
+    session = await oda.sessions.create(APP, CHILD)
+    await ask(session, "猜猜我今天做了什么好事")
+    seen = str(model.requests[-1].body)
+    for told in ("name: 小明", "grade: 3", "花花", "静夜思: 1 round(s), best 75", "5×6", "Pace"):
+        assert told in seen

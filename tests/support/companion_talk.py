@@ -55,6 +55,11 @@ class Answers:
         return [one["content"]["text"] for one in self.responses]
 
     @property
+    def first_lines(self) -> list[str]:
+        """Of each text; a session's first reply goes on with the note that grown-ups read along."""
+        return [text.partition("\n")[0] for text in self.texts]
+
+    @property
     def last(self) -> Mapping[str, Any]:
         return self.responses[-1]
 

@@ -16,7 +16,7 @@ from oda.orchestration.classification import by_rules
 from oda.orchestration.guardrails import answer_in
 
 COMPANION = Path(__file__).parents[2] / "agents" / "companion"
-SCENES = ("chat", "recite", "homework")
+SCENES = ("chat", "recite", "homework", "lookback", "practice", "breaks")
 
 
 def sentences(scene: str) -> Mapping[str, Mapping[str, Any]]:
@@ -56,7 +56,11 @@ def suggestions(scene: str, language: str) -> Iterator[str]:
 @pytest.mark.parametrize("language", ["zh", "en"])
 @pytest.mark.parametrize("scene", SCENES)
 def test_every_suggestion_is_understood_without_a_model(scene: str, language: str) -> None:
-    controls = {"recite": recite.controls(), "homework": homework.controls()}.get(scene)
+    controls = {
+        "recite": recite.controls(),
+        "homework": homework.controls(),
+        "practice": homework.controls(),
+    }.get(scene)
     understood = {
         suggestion: by_rules(suggestion, rules()) is not None
         or answer_in(suggestion, rules()) != "unclear"

@@ -10,8 +10,14 @@ from mcp_tools.recitation import StandardText, find, normalize, texts
 
 def test_there_are_texts_in_both_languages() -> None:
     languages = Counter(text.language for text in texts())
-    assert languages["zh"] >= 40
-    assert languages["en"] >= 12
+    assert languages["zh"] >= 180
+    assert languages["en"] >= 35
+
+
+def test_authors_of_chinese_texts_have_their_dynasty() -> None:
+    named = [text for text in texts() if text.language == "zh" and text.author]
+    assert len(named) >= 175
+    assert all(text.dynasty for text in named)
 
 
 @pytest.mark.parametrize("text", texts(), ids=lambda text: f"{text.title}-{text.author}")
@@ -21,11 +27,15 @@ def test_a_text_is_found_by_its_title_and_by_its_first_line(text: StandardText) 
 
 
 def test_verses_have_the_length_that_their_form_wants() -> None:
-    free = {"咏鹅", "忆江南", "论语学而", "论语三人行"}
+    free = {"咏鹅", "忆江南", "论语学而", "论语三人行", "敕勒歌", "渔歌子", "登幽州台歌", "陋室铭"}
+    free |= {"水调歌头", "江城子密州出猎", "念奴娇赤壁怀古", "卜算子咏梅", "西江月夜行黄沙道中"}
+    free |= {"清平乐村居", "破阵子为陈同甫赋壮词以寄之", "南乡子登京口北固亭有怀", "渔家傲秋思"}
+    free |= {"如梦令常记溪亭日暮", "如梦令昨夜雨疏风骤", "卜算子送鲍浩然之浙东", "爱莲说", "相见欢"}
+    free |= {"虞美人", "天净沙秋思", "山坡羊潼关怀古", "长相思", "蒹葭"}
     for text in texts():
         if text.language == "zh" and text.title not in free:
             verses = re.split(
-                "[，。？：“”\n]+", text.text.removeprefix("子曰").strip("，。？：“”\n")
+                "[，。？！；：“”\n]+", text.text.removeprefix("子曰").strip("，。？！；：“”\n")
             )
             assert len({len(verse) for verse in verses}) == 1, text.title
 

@@ -4,6 +4,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from functools import cache
 from pathlib import Path
 
+from pydantic import JsonValue
+
 from oda.message.language import Language
 from oda.orchestration import StepContext
 from oda.orchestration.wording import Wording
@@ -16,7 +18,11 @@ from .knowledge import Knowledge
 UNCLEAR = "unclear"
 """The topic of messages that want help and do not say with what."""
 
+INTRODUCTION = "introduction"
+"""The topic of messages in which a child says its name or its grade."""
+
 _HERE = Path(__file__).parent
+_GRADES = {word: str(number) for number, word in enumerate("一二三四五六", 1)}
 
 
 @cache
@@ -31,8 +37,26 @@ def small_talk() -> Phrases:
     return Phrases(_HERE / "small_talk.yaml")
 
 
+def child_in(phrase: Phrase) -> dict[str, JsonValue]:
+    """Return the `name` and the `grade` that a child says."""
+    told: dict[str, JsonValue] = {}
+    for slot, value in phrase.slots.items():
+        name = "name" if "name" in slot else "grade"
+        told[name] = _GRADES.get(value, value)
+    return told
+
+
+def introduced(child: Mapping[str, JsonValue], language: Language) -> str:
+    """Return the answer to an introduction."""
+    if "name" in child:
+        return say()(INTRODUCTION, language, child=str(child["name"]))
+    return say()("introduction_grade", language, grade=str(child["grade"]))
+
+
 async def answer_to(phrase: Phrase, context: StepContext, language: Language) -> str:
     """The answer to a phrase of small talk."""
+    if phrase.topic == INTRODUCTION:
+        return introduced(child_in(phrase), language)
     look_up = _LOOKED_UP.get(phrase.topic)
     if look_up is None:
         return say()(phrase.topic, language)

@@ -6,9 +6,10 @@ from typing import ClassVar
 from oda.message.language import Language
 from oda.orchestration import Reply, SceneTurn, Workflow
 
-from .answers import UNCLEAR, say, small_talk
+from ..phrases import Phrase
+from .answers import INTRODUCTION, UNCLEAR, child_in, introduced, say, small_talk
+from .aside import request_of
 from .steps import chat, clarify, confirm_handoff
-from .talk import TalkRequest
 
 
 class ChatScene(Workflow):
@@ -28,10 +29,17 @@ class ChatScene(Workflow):
         phrase = small_talk().find(turn.text)
         if turn.entry == "exited" and phrase is None:
             return self._welcome(turn)
+        if phrase is not None and phrase.topic == INTRODUCTION:
+            return self._introduced(turn, phrase)
         asks = phrase is not None and phrase.topic == UNCLEAR and turn.phase != "clarify"
-        talk = await turn.step(clarify if asks else chat, _request(turn))
+        talk = await turn.step(clarify if asks else chat, request_of(turn))
         phase = "handoff_wait" if turn.pending else "clarify" if talk.unclear else "idle"
-        return Reply(text=talk.reply, phase=phase, suggested_actions=tuple(talk.suggested_actions))
+        return Reply(
+            text=talk.reply,
+            phase=phase,
+            suggested_actions=tuple(talk.suggested_actions),
+            means=talk.means,
+        )
 
     def ask_about(self, turn: SceneTurn, title: str) -> Reply:
         """Ask whether the child means another scene, and wait for the answer."""
@@ -46,19 +54,19 @@ class ChatScene(Workflow):
             .model_copy(update={"phase": "idle", "suggested_actions": suggested})
         )
 
+    def _introduced(self, turn: SceneTurn, phrase: Phrase) -> Reply:
+        """Keep the child's name and grade."""
+        child = child_in(phrase)
+        return Reply(
+            text=introduced(child, turn.language),
+            phase="idle",
+            suggested_actions=say().choices("suggestions", turn.language),
+            user=child,
+        )
+
     def _welcome(self, turn: SceneTurn) -> Reply:
         return Reply(
             text=say()("welcome_back", turn.language),
             phase="idle",
             suggested_actions=say().choices("suggestions", turn.language),
         )
-
-
-def _request(turn: SceneTurn) -> TalkRequest:
-    return TalkRequest(
-        user_input=turn.text,
-        session_id=turn.session_id,
-        context=[{"said": one.said, "replied": one.replied} for one in turn.recent],
-        pending_switch=turn.pending,
-        language=turn.language,
-    )

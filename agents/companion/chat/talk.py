@@ -7,7 +7,7 @@ from google.genai.types import Content, Part
 from pydantic import BaseModel, Field, JsonValue
 
 from oda.message.language import Language, language_of
-from oda.orchestration import PendingSwitch
+from oda.orchestration import Classification, PendingSwitch
 from oda.orchestration.guardrails import Answer
 
 from ..learning.records import Id
@@ -28,6 +28,19 @@ Context = (
 )
 
 
+class Doing(BaseModel):
+    """The task in whose middle something is said."""
+
+    activity: Annotated[str, Field(max_length=100)]
+    """The name of its scene."""
+    details: Annotated[dict[str, JsonValue], Field(max_length=20)] = {}
+    """Which text, line or item, and how it stands."""
+    question: Annotated[str, Field(max_length=LONGEST_MESSAGE)] | None = None
+    """The question whose answer is awaited."""
+    doubtful: bool = False
+    """Whether the message may be its answer: then only a model can tell that it is talk."""
+
+
 class TalkRequest(BaseModel):
     """Something that a child has said."""
 
@@ -37,6 +50,11 @@ class TalkRequest(BaseModel):
     """The previous conversation: `{said, replied}` or `{role, content}`, oldest first. Anything
     else is given to the model as the current activity.
     """
+    doing: Doing | None = None
+    earlier: Annotated[list[JsonValue], Field(max_length=_MOST_TOLD)] = []
+    """What was talked about in other sessions: `{said, replied}`, oldest first."""
+    child: Annotated[dict[str, JsonValue], Field(max_length=20)] = {}
+    """Who it is: `name`, `grade`."""
     pending_switch: PendingSwitch | None = None
     """The question to the child that has not been answered yet."""
     language: Language | None = None
@@ -58,6 +76,10 @@ class Talk(BaseModel):
     """Whether the reply is an answer; false if it only says that there is none."""
     unclear: bool = False
     """Whether the child is asked what they want."""
+    means: Classification | None = None
+    """What the child wants to do instead; the reply is then empty."""
+    answer: str | None = None
+    """The child's answer to the question of `doing`; the reply is then empty."""
 
 
 def said_before(context: JsonValue) -> list[Content]:

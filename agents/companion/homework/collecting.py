@@ -1,7 +1,6 @@
 """The phases before the verdict: work is collected, and missing answers are asked for."""
 
-import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from mcp_tools.homework import HomeworkError, Item, collect
 from oda.orchestration import Reply, SceneTurn
@@ -10,6 +9,7 @@ from oda.orchestration.classification import by_rules
 from ..chat.answers import UNCLEAR, small_talk
 from ..chat.aside import aside
 from ..rules import agreement_in, rules
+from .answering import named_in, said_to, taken
 from .correcting import CorrectRequest, GivenItem, homework_correct
 from .memory import Memory
 from .results import corrected
@@ -24,13 +24,6 @@ _SUBJECTS: Mapping[str, str] = {
     "chinese": "chinese",
     "english": "english",
 }
-_AROUND = re.compile(
-    r"^(?:(?:那|嗯+|呃+|哦|好的?|对)[，,\s]+)?(?:是不是|会不会是|那就是|是)(?=.)"
-    r"|^(?:is\s+it|is\s+the\s+answer|maybe|perhaps|it\s+must\s+be)\s+"
-    r"|(?:对吗|对不对|是吗|吗|呢|呀)?[?？]*$",
-    re.IGNORECASE,
-)
-"""Words around an answer that a child is not sure of."""
 
 
 async def take_work(turn: SceneTurn, memory: Memory) -> Reply:
@@ -51,8 +44,7 @@ async def take_answer(turn: SceneTurn, memory: Memory) -> Reply:
     """Take the answer to the item that was asked for, and ask for the next one without."""
     control = controls().find(turn.text)
     if control is None:
-        answered = _answered(memory, turn.text)
-        return await _complete(turn, answered, "next_unanswered")
+        return await _hear(turn, memory)
     if control.topic == "enough":
         return await _correct(turn, memory)
     if control.topic == "wait":
@@ -61,31 +53,81 @@ async def take_answer(turn: SceneTurn, memory: Memory) -> Reply:
     return await _complete(turn, without, "next_unanswered")
 
 
-def answer_in(message: str, question: str) -> str:
-    """The answer that a message gives: alone, or behind the question that it repeats."""
-    said = _AROUND.sub("", message.strip()) or message
+def answers_in(message: str, memory: Memory) -> Mapping[int, str]:
+    """The answers that a message clearly gives, by the indexes of collected items."""
+    if memory.unsure and agreement_in(message) == "confirm":
+        return {memory.at: memory.unsure}
+    if of_page := _answers_of_page(message, memory.work):
+        return of_page
+    named = {one.number - 1: one.rest for one in named_in(message)}
+    given = named if named and max(named) < len(memory.work) else {memory.at: message}
+    said = {index: said_to(rest, memory.work[index].question) for index, rest in given.items()}
+    return {
+        index: behind_question(one.answer, memory.work[index].question)
+        for index, one in said.items()
+        if one.kind == "answer"
+    }
+
+
+def behind_question(answer: str, question: str) -> str:
+    """An answer without the question that it repeats."""
     try:
-        items = collect(said, [Item(question=question)])
+        (item, *_) = collect(answer, [Item(question=question)])
     except HomeworkError:
-        return said
-    return items[0].answer or said
+        return answer
+    return item.answer or answer
 
 
-def _answered(memory: Memory, message: str) -> Memory:
-    """The work with the answers of a message: to other items that it names, or to this one."""
+def _answers_of_page(message: str, work: Sequence[Item]) -> Mapping[int, str]:
+    """The answers that stand behind their questions."""
     try:
-        work = collect(message, memory.work)
+        found = collect(message, work)
     except HomeworkError:
-        work = list(memory.work)
-    if _count(work) == _count(memory.work):
-        question = memory.work[memory.at].question
-        work = list(memory.work)
-        work[memory.at] = Item(question=question, answer=answer_in(message, question))
-    return memory.with_changes(work=work)
+        return {}
+    return {
+        index: after.answer
+        for index, (before, after) in enumerate(zip(work, found, strict=False))
+        if before.answer is None and after.answer is not None
+    }
 
 
-def _count(work: list[Item]) -> int:
-    return sum(item.answer is not None for item in work)
+async def _hear(turn: SceneTurn, memory: Memory) -> Reply:
+    """Take the answers of a message; answer a remark, and come back to the open item."""
+    answers = answers_in(turn.text, memory)
+    question = memory.work[memory.at].question
+    memory, doubted = memory.with_changes(unsure=None), memory.unsure
+    if answers:
+        return await _given(turn, memory, answers)
+    said = said_to(turn.text, question)
+    back = say()("question_back", turn.language, number=str(memory.at + 1), question=question)
+    if agreement_in(turn.text) != "unclear":
+        return _say(turn, memory, back)
+    doubtful = said.kind == "unclear" and not doubted
+    talk = await aside(
+        turn,
+        "homework",
+        question,
+        doubtful=doubtful,
+        item=memory.at + 1,
+        of=len(memory.work),
+    )
+    if (answer := taken(talk.answer, question)) is not None:
+        return await _given(turn, memory, {memory.at: answer})
+    if doubtful and not talk.answered:
+        text = say()("is_it_your_answer", turn.language, answer=said.answer)
+        actions = say().choices("yes_or_no", turn.language)
+        asked = _say(turn, memory.with_changes(unsure=said.answer), text)
+        return asked.model_copy(update={"suggested_actions": actions})
+    reply = _say(turn, memory, f"{talk.reply}\n{back}")
+    return reply.model_copy(update={"means": talk.means})
+
+
+async def _given(turn: SceneTurn, memory: Memory, answers: Mapping[int, str]) -> Reply:
+    work = [
+        Item(question=item.question, answer=answers.get(index, item.answer))
+        for index, item in enumerate(memory.work)
+    ]
+    return await _complete(turn, memory.with_changes(work=work), "next_unanswered")
 
 
 def _is_talk(message: str) -> bool:
@@ -111,10 +153,11 @@ async def _no_work(turn: SceneTurn, memory: Memory) -> Reply:
     if turn.entry is not None or wants_to:
         begins = turn.phase in ("idle", "summary")
         return _ask(turn, memory, "ask_for_work" if begins else "no_work")
-    waits = {"the companion waits for": "the questions and answers of the child's homework"}
-    answer = await aside(turn, waits)
+    waits = "the questions and answers of the child's homework"
+    talk = await aside(turn, "homework", the_companion_waits_for=waits)
     reply = _ask(turn, memory, "what_next" if is_over else "no_work")
-    return reply.model_copy(update={"text": "\n".join(filter(None, (answer, reply.text)))})
+    text = "\n".join(filter(None, (talk.reply, reply.text)))
+    return reply.model_copy(update={"text": text, "means": talk.means})
 
 
 async def _complete(turn: SceneTurn, memory: Memory, sentence: str) -> Reply:

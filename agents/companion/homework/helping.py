@@ -1,13 +1,12 @@
 """The phase `tutoring`: one item after the other is put right, with hints, by the child itself."""
 
-from pydantic import JsonValue
-
-from mcp_tools.homework import collect, summarise
+from mcp_tools.homework import summarise
 from oda.orchestration import Reply, SceneTurn
 
 from ..chat.aside import aside
 from ..rules import agreement_in
-from .collecting import answer_in
+from .answering import Said, named_in, said_to, taken
+from .collecting import behind_question
 from .correcting import CorrectRequest, GivenItem, homework_correct
 from .judging import Corrected
 from .memory import LAST_LEVEL, Memory
@@ -15,11 +14,6 @@ from .results import look_at, summed_up
 from .sentences import controls, say
 from .summing_up import SummaryRequest, homework_summary
 from .tutoring import TutorRequest, homework_tutor
-
-_LONGEST_ANSWER = 40
-_SHORT = 12
-"""A question of so few characters with a number in it is an answer that is not sure."""
-_QUESTION_MARKS = ("?", "？")
 
 
 async def tutor(turn: SceneTurn, memory: Memory) -> Reply:
@@ -38,36 +32,36 @@ async def tutor(turn: SceneTurn, memory: Memory) -> Reply:
         if memory.level < LAST_LEVEL:
             return _say(turn, memory, look_at(memory, turn.language))
         return _next(turn, memory, say()("move_on", turn.language))
-    if agreement_in(turn.text) != "unclear" and not _has_digits(turn.text):
+    return await _hear(turn, memory)
+
+
+def answer_in(message: str, memory: Memory) -> tuple[int, Said]:
+    """Return the index of the item that a message speaks to, and what it says to it."""
+    if memory.unsure and agreement_in(message) == "confirm":
+        return memory.at, Said("answer", memory.unsure)
+    named = named_in(message)
+    index, rest = memory.at, message
+    if len(named) == 1 and memory.needs_help(named[0].number - 1):
+        index, rest = named[0].number - 1, named[0].rest
+    return index, said_to(rest, memory.items[index].question)
+
+
+async def _hear(turn: SceneTurn, memory: Memory) -> Reply:
+    """Take an answer; answer a remark, and come back to the item."""
+    index, said = answer_in(turn.text, memory)
+    memory, doubted = memory.with_changes(unsure=None), memory.unsure
+    if said.kind == "answer":
+        if index != memory.at:
+            memory = memory.with_changes(at=index, level=0)
+        return await _answer(turn, memory, said.answer)
+    if agreement_in(turn.text) != "unclear":
         return _say(turn, memory, look_at(memory, turn.language))
-    if is_question(turn.text):
-        return await _question(turn, memory)
-    return await _answer(turn, memory)
+    return await _aside(turn, memory, None if doubted or said.kind == "aside" else said.answer)
 
 
-def is_answer(text: str) -> bool:
-    """Return whether a message is clearly an answer to the current item."""
-    if controls().find(text) is not None:
-        return True
-    return _has_digits(text) and len(text) <= _LONGEST_ANSWER and not is_question(text)
-
-
-def is_question(text: str) -> bool:
-    """Return whether a child asks a question instead of answering."""
-    if len(text) <= _SHORT and _has_digits(text):
-        return False
-    return text.rstrip().endswith(_QUESTION_MARKS) or any(
-        item.answer is None and "=" not in item.question for item in collect(text[:200])
-    )
-
-
-def _has_digits(text: str) -> bool:
-    return any(character.isdigit() for character in text)
-
-
-async def _answer(turn: SceneTurn, memory: Memory) -> Reply:
+async def _answer(turn: SceneTurn, memory: Memory, said: str) -> Reply:
     item = memory.items[memory.at]
-    answer = answer_in(turn.text, item.question)
+    answer = behind_question(said, item.question)
     request = CorrectRequest(
         subject=memory.subject,
         items=[GivenItem(question=item.question, answer=answer)],
@@ -126,15 +120,29 @@ def _next(turn: SceneTurn, memory: Memory, said: str) -> Reply:
     return summed_up(turn, memory, summary, said)
 
 
-async def _question(turn: SceneTurn, memory: Memory) -> Reply:
+async def _aside(turn: SceneTurn, memory: Memory, doubtful: str | None) -> Reply:
+    """Answer a remark and come back to the item; ask about what may be an answer to it."""
     item = memory.items[memory.at]
-    doing: dict[str, JsonValue] = {
-        "the child works on": item.question,
-        "its wrong answer": item.answer,
-    }
-    reply = await aside(turn, doing) or say()("no_answer", turn.language)
+    talk = await aside(
+        turn,
+        "homework",
+        item.question,
+        doubtful=doubtful is not None,
+        item=memory.at + 1,
+        of=len(memory.items),
+        its_answer_so_far=item.answer,
+        comment=item.comment,
+        hints_given=memory.level,
+    )
+    if (answer := taken(talk.answer, item.question)) is not None:
+        return await _answer(turn, memory, answer)
+    if doubtful is not None and not talk.answered:
+        text = say()("is_it_your_answer", turn.language, answer=doubtful)
+        actions = say().choices("yes_or_no", turn.language)
+        asked = _say(turn, memory.with_changes(unsure=doubtful), text)
+        return asked.model_copy(update={"suggested_actions": actions})
     back = say()("question_back", turn.language, number=str(memory.at + 1), question=item.question)
-    return _say(turn, memory, f"{reply}\n{back}")
+    return _say(turn, memory, f"{talk.reply}\n{back}").model_copy(update={"means": talk.means})
 
 
 def _say(turn: SceneTurn, memory: Memory, text: str) -> Reply:

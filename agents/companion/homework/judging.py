@@ -10,6 +10,8 @@ from oda.message.language import language_of
 from oda.orchestration import StepContext, step
 
 from ..learning.records import Label
+from ..prompts import instruction
+from ..safety.answers import unsafe_kind
 from .sentences import say
 
 
@@ -62,16 +64,6 @@ class Undecided(BaseModel):
     items: Annotated[list[Corrected], Field(max_length=MAX_ITEMS)]
 
 
-_JUDGE = """\
-You check the homework of a child in primary school. For each item tell whether the answer is \
-right; accept other wordings and small slips of the pen that do not change the sense. correct is \
-null when the question cannot be decided from what is given, or is a matter of taste.
-expected: what would be right, as short as an answer.
-comment: one short, friendly sentence to the child in the language of the item. It must not tell \
-or hint at what would be right.
-"""
-
-
 def _nobody_knows(request: Undecided, context: StepContext, error: Exception) -> Judgement:
     return Judgement(items=[])
 
@@ -83,7 +75,15 @@ async def judge_homework(request: Undecided, context: StepContext) -> Judgement:
     for number, item in enumerate(request.items, 1):
         if is_open(item):
             lines += [f"{number}. question: {item.question}", f"   answer: {item.answer}"]
-    return await context.ask(_JUDGE, "\n".join(lines), Judgement)
+    judged = await context.ask(instruction("judge"), "\n".join(lines), Judgement)
+    return Judgement(items=[_without_unsafe(one) for one in judged.items])
+
+
+def _without_unsafe(judged: _Judged) -> _Judged:
+    told = {"expected": judged.expected, "comment": judged.comment}
+    return judged.model_copy(
+        update={name: "" for name, text in told.items() if unsafe_kind(text) is not None}
+    )
 
 
 def with_judgement(items: list[Corrected], judgement: Judgement) -> list[Corrected]:

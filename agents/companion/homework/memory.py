@@ -28,6 +28,8 @@ class Memory(BaseModel):
     """Index of the item that is talked about."""
     level: Annotated[int, Field(ge=0, le=LAST_LEVEL)] = 0
     """Level of the latest hint for the current item."""
+    unsure: str | None = None
+    """What may be the answer to that item: the child is asked."""
     solved: list[int] = []
     """Indexes of the items that were put right since."""
 
@@ -60,8 +62,11 @@ class Memory(BaseModel):
     def to_tutor(self, start: int) -> int | None:
         """Index of the next item that is wrong or unanswered, from `start` on."""
         later = range(start, len(self.items))
-        return next((index for index in later if _needs_help(self.items[index])), None)
+        return next((index for index in later if self.needs_help(index)), None)
 
-
-def _needs_help(item: Corrected) -> bool:
-    return item.correct is False or (item.correct is None and item.answer is None)
+    def needs_help(self, index: int) -> bool:
+        """Whether a checked item is wrong or unanswered, and was not put right since."""
+        if not 0 <= index < len(self.items) or index in self.solved:
+            return False
+        item = self.items[index]
+        return item.correct is False or (item.correct is None and item.answer is None)

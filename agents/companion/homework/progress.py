@@ -1,5 +1,6 @@
 """How a child gets on, and the step `learning-progress` that tells it."""
 
+from datetime import date, timedelta
 from itertools import groupby
 from typing import Annotated
 
@@ -38,22 +39,25 @@ class Progress(BaseModel):
 
 
 async def progress_of(request: ProgressRequest, context: StepContext) -> Progress:
-    """Sum up what the store holds."""
-    found = await learning.results(
-        context.user_id,
-        today=context.today,
-        days=request.days or DAYS,
-        subject=request.subject,
-    )
+    """Sum up the last days of the store."""
+    since = context.today - timedelta(days=(request.days or DAYS) - 1)
+    return await progress_between(context.user_id, since, context.today, request.subject)
+
+
+async def progress_between(
+    user_id: str, since: date, until: date, subject: str | None = None
+) -> Progress:
+    """Sum up what the store holds of some days."""
+    found = await learning.results(user_id, since=since, until=until, subject=subject)
     subjects = []
-    for subject, results in groupby(found, key=lambda result: result.subject):
+    for name, results in groupby(found, key=lambda result: result.subject):
         days = [
             DayResult(day=each.day, attempts=each.attempts, correct=each.correct)
             for each in results
         ]
         subjects.append(
             SubjectProgress(
-                subject=subject,
+                subject=name,
                 attempts=sum(day.attempts for day in days),
                 correct=sum(day.correct for day in days),
                 trend=trend(days),

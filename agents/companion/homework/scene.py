@@ -8,9 +8,10 @@ from oda.message.language import Language
 from oda.orchestration import Reply, SceneTurn, Workflow
 from oda.orchestration.state import Data
 
-from .collecting import take_answer, take_work
+from ..rules import agreement_in
+from .collecting import answers_in, take_answer, take_work
 from .correcting import homework_correct
-from .helping import is_answer, tutor
+from .helping import answer_in, tutor
 from .memory import Memory
 from .progress import learning_progress
 from .sentences import controls
@@ -48,10 +49,14 @@ class HomeworkScene(Workflow):
     def expects(self, text: str, phase: str, data: Data) -> bool:
         """Work that code can read, and what is usually said about it."""
         memory = Memory.of(data)
-        if phase in ("correcting", "tutoring") and (memory.work or memory.items):
-            return is_answer(text)
         if controls().find(text) is not None:
             return True
+        if memory.unsure and agreement_in(text) != "unclear":
+            return True
+        if phase == "correcting" and memory.work:
+            return bool(answers_in(text, memory))
+        if phase == "tutoring" and memory.items:
+            return answer_in(text, memory)[1].kind == "answer"
         try:
             return any(topic_of(item) != OTHER_TOPIC for item in collect(text))
         except HomeworkError:

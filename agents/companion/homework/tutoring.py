@@ -17,6 +17,9 @@ from mcp_tools.homework import (
 from oda.message.language import Language, language_of
 from oda.orchestration import StepContext, step
 
+from ..prompts import instruction
+from ..safety.answers import unsafe_kind
+
 
 class TutorRequest(BaseModel):
     """An item that a child needs help with."""
@@ -44,12 +47,6 @@ _LEVELS = {
     "the hint.",
     3: "Show the way to the answer step by step, and then the answer.",
 }
-_TUTOR = """\
-You tutor a child in primary school. First solve the question for yourself (solution, as short \
-as an answer). Then give one hint of two short, friendly sentences at most, in the language of \
-the question.
-{level}
-"""
 
 
 def _by_code_alone(request: TutorRequest, context: StepContext, error: Exception) -> Hint:
@@ -64,10 +61,11 @@ async def homework_tutor(request: TutorRequest, context: StepContext) -> Hint:
     if is_known or not context.has_model:
         return await asyncio.to_thread(_hint, request)
     told = request.model_dump_json(include={"question", "answer"}, exclude_none=True)
-    help_ = await context.ask(_TUTOR.format(level=_LEVELS[request.hint_level]), told, _Help)
+    help_ = await context.ask(instruction("tutor", level=_LEVELS[request.hint_level]), told, _Help)
     answers = [answer for answer in (request.expected, help_.solution) if answer]
     reveals = gives_away(help_.hint, request.question, answers)
-    if not help_.hint.strip() or (reveals and request.hint_level < 3):
+    is_safe = unsafe_kind(help_.hint) is None
+    if not help_.hint.strip() or not is_safe or (reveals and request.hint_level < 3):
         return _hint(request)
     return Hint(hint=help_.hint.strip(), reveals_answer=reveals)
 

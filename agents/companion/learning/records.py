@@ -100,3 +100,117 @@ class DayResult(BaseModel):
     day: date
     attempts: int
     correct: int
+
+
+class DayTime(BaseModel):
+    """The time that a child has spent with the companion on a day."""
+
+    model_config = ConfigDict(frozen=True)
+
+    day: date
+    minutes: float
+
+
+class Work(BaseModel):
+    """Something that a child has done: an answer to an item of homework, or a round of reciting."""
+
+    model_config = ConfigDict(frozen=True)
+
+    id: str
+    kind: Kind
+    subject: str
+    topic: str = ""
+    title: str
+    """The question, or the title of the text."""
+    answer: str | None = None
+    """The child's; None for a recitation."""
+    correct: bool | None = None
+    """Whether it was right, or passed; None if nobody could tell."""
+    score: float | None = None
+    """Of a recitation."""
+    round: int | None = None
+    session_id: str | None = None
+    day: date
+    """In the child's time zone."""
+    saved_at: datetime
+
+
+class Mistake(Work):
+    """The latest wrong answer to a question, or the latest round of a text that did not pass."""
+
+    times: int
+    """How often it went wrong in the time that was asked about."""
+    due_on: date | None = None
+    """The day from which on it is practised; None for a text, which is recited again."""
+    reviews: int = 0
+    """How often it has been practised."""
+
+
+class Recited(BaseModel):
+    """A text that has been recited."""
+
+    model_config = ConfigDict(frozen=True)
+
+    title: str
+    rounds: int
+    best: float
+    passed: bool
+    last_day: date
+
+
+Category = Literal[
+    "self_harm",
+    "abuse",
+    "danger",
+    "medical",
+    "strangers",
+    "bullying",
+    "running_away",
+    "personal_data",
+    "unsuitable",
+    "frustration",
+]
+Severity = Literal["critical", "high", "medium", "low", "none"]
+SEVERITIES: tuple[Severity, ...] = ("critical", "high", "medium", "low", "none")
+"""The gravest first."""
+
+
+class Concern(BaseModel):
+    """Why a message needs a grown-up; with the severity `none`, kind words are enough."""
+
+    model_config = ConfigDict(frozen=True)
+
+    category: Category
+    severity: Severity
+
+
+Channel = Literal["email", "webhook"]
+NoticeStatus = Literal["waiting", "sent", "failed"]
+
+
+class NoticeState(BaseModel):
+    """Whether a parent has been told of a concern."""
+
+    model_config = ConfigDict(frozen=True)
+
+    parent: str
+    channel: Channel
+    status: NoticeStatus
+    attempts: int
+    problem: str
+    """Of the latest attempt; empty where there was none."""
+
+
+class SavedConcern(BaseModel):
+    """A message that needed a grown-up, without its words.
+
+    The category tells a parent enough to ask; the words may be about the very person who reads.
+    """
+
+    id: str
+    category: str
+    severity: str
+    session_id: str | None
+    saved_at: datetime
+    notices: tuple[NoticeState, ...] = ()
+    """Who was told at once."""

@@ -11,8 +11,20 @@ from sqlalchemy import Connection, case, delete, func, insert, select
 
 from oda import ApplicationDatabase
 
-from .records import Answer, DayResult, Recitation, Saved, Schedule, ScheduleItem
-from .schema import LEARNING_SCHEMA, answers, recitations, schedules
+from .notices import new_notice
+from .records import (
+    Answer,
+    Channel,
+    Concern,
+    DayResult,
+    NoticeState,
+    Recitation,
+    Saved,
+    SavedConcern,
+    Schedule,
+    ScheduleItem,
+)
+from .schema import answers, concerns, learning_database, notices, recitations, schedules
 
 RECITATION = "recitation"
 """The subject of recited texts."""
@@ -116,40 +128,108 @@ class LearningStore:
         )
         return [Answer.model_validate(dict(row)) for row in rows]
 
-    async def results(
-        self, user_id: str, *, today: date, days: int, subject: str | None = None
-    ) -> list[DayResult]:
-        """Results by subject and day, the oldest first, of the last `days` days; today is one."""
+    async def save_concern(
+        self,
+        call_id: str,
+        user_id: str,
+        session_id: str | None,
+        concern: Concern,
+        now: datetime,
+        *,
+        told: Sequence[tuple[str, Channel]] = (),
+    ) -> None:
+        """Save a concern, unless this call has saved it before.
+
+        Args:
+            now: In the user's zone.
+            told: The parents that are to be told at once, and how.
+        """
+        row = {
+            "id": call_id,
+            "user_id": user_id,
+            "session_id": session_id,
+            "day": now.date(),
+            **concern.model_dump(),
+            "saved_at": now,
+        }
+        waiting = [new_notice(call_id, user_id, parent, channel, now) for parent, channel in told]
+        saved = select(concerns.c.id).where(concerns.c.id == call_id)
+
+        def save_once(connection: Connection) -> None:
+            if connection.scalar(saved) is None:
+                connection.execute(insert(concerns), [row])
+                if waiting:
+                    connection.execute(insert(notices), waiting)
+
+        await self._database.write(save_once)
+
+    async def concerns_of(self, user_id: str, *, today: date, days: int) -> list[SavedConcern]:
+        """The concerns of the last `days` days, the latest first; today is one."""
         since = today - timedelta(days=days - 1)
+        query = (
+            select(concerns)
+            .where(concerns.c.user_id == user_id, concerns.c.day >= since)
+            .order_by(concerns.c.saved_at.desc(), concerns.c.id)
+        )
+        of_them = (
+            select(notices)
+            .join(concerns, concerns.c.id == notices.c.concern_id)
+            .where(concerns.c.user_id == user_id, concerns.c.day >= since)
+            .order_by(notices.c.parent_id, notices.c.channel)
+        )
+        rows, told = await self._database.read(
+            lambda connection: (
+                connection.execute(query).mappings().all(),
+                connection.execute(of_them).mappings().all(),
+            )
+        )
+        states: dict[str, list[NoticeState]] = {}
+        for one in told:
+            state = NoticeState.model_validate({**one, "parent": one["parent_id"]})
+            states.setdefault(one["concern_id"], []).append(state)
+        return [
+            SavedConcern.model_validate({**row, "notices": states.get(row["id"], ())})
+            for row in rows
+        ]
+
+    async def results(
+        self, user_id: str, *, since: date, until: date, subject: str | None = None
+    ) -> list[DayResult]:
+        """Return the results of days by subject and day, the oldest first."""
         found = await self._database.read(
             lambda connection: (
-                _homework(connection, user_id, since) + _recited(connection, user_id, since)
+                _homework(connection, user_id, since, until)
+                + _recited(connection, user_id, since, until)
             )
         )
         wanted = [result for result in found if subject in (None, result.subject)]
         return sorted(wanted, key=lambda result: (result.subject, result.day))
 
 
-learning = LearningStore(ApplicationDatabase(LEARNING_SCHEMA))
+learning = LearningStore(learning_database)
 
 
-def _homework(connection: Connection, user_id: str, since: date) -> list[DayResult]:
+def _homework(connection: Connection, user_id: str, since: date, until: date) -> list[DayResult]:
     columns = answers.c
     right = func.sum(case((columns.correct, 1), else_=0))
     query = (
         select(columns.subject, columns.day, func.count(), right)
-        .where(columns.user_id == user_id, columns.day >= since, columns.correct.is_not(None))
+        .where(
+            columns.user_id == user_id,
+            columns.day.between(since, until),
+            columns.correct.is_not(None),
+        )
         .group_by(columns.subject, columns.day)
     )
     return _results(connection.execute(query).all())
 
 
-def _recited(connection: Connection, user_id: str, since: date) -> list[DayResult]:
+def _recited(connection: Connection, user_id: str, since: date, until: date) -> list[DayResult]:
     columns = recitations.c
     right = func.sum(case((columns.passed, 1), else_=0))
     query = (
         select(columns.day, func.count(), right)
-        .where(columns.user_id == user_id, columns.day >= since)
+        .where(columns.user_id == user_id, columns.day.between(since, until))
         .group_by(columns.day)
     )
     return _results([(RECITATION, *row) for row in connection.execute(query).all()])

@@ -139,10 +139,11 @@ async def _follow(turn: SceneTurn, memory: Memory, wish: Wish) -> Reply:
 
 async def _answer(turn: SceneTurn, memory: Memory) -> Reply:
     """Answer what is no wish, and ask what is to be recited."""
-    waits = {"the companion waits for": "the title of a text that the child wants to recite"}
-    answer = await aside(turn, waits)
+    waits = "the title of a text that the child wants to recite"
+    talk = await aside(turn, "recite", the_companion_waits_for=waits)
     reply = _which(turn, memory, "ask_which")
-    return reply.model_copy(update={"text": "\n".join(filter(None, (answer, reply.text)))})
+    text = "\n".join(filter(None, (talk.reply, reply.text)))
+    return reply.model_copy(update={"text": text, "means": talk.means})
 
 
 async def _propose(turn: SceneTurn, memory: Memory) -> Reply:
@@ -162,7 +163,7 @@ async def _find(turn: SceneTurn, memory: Memory, title: str, author: str | None)
     if not found.text:
         return _send_it(turn, memory, title)
     material = Material(title=found.title, text=found.text, author=found.author)
-    if found.confidence >= TRUSTED:
+    if found.confidence >= TRUSTED and found.source != "model":
         return begin(turn, memory.about(material))
     memory = Memory(asked=material, wanted=title, today=memory.today)
     return Reply(

@@ -23,6 +23,8 @@ from oda.orchestration import StepContext, step
 
 from ..learning.records import MOST_ERRORS, Recitation, Saved
 from ..learning.store import learning
+from ..prompts import instruction
+from ..safety.answers import unsafe_kind
 
 _ONCE = RetryPolicy(max_retries=0)
 """For algorithms, which would fail again."""
@@ -114,14 +116,6 @@ class Tips(BaseModel):
     tips: list[str]
 
 
-_PHRASE = """\
-A child has recited a text by heart and made mistakes. Say the tips below in the child's \
-language so that a child in primary school likes to hear them: warm, concrete, one or two short \
-sentences each, with a picture or a trick to remember the words where you have one. Keep their \
-order and what they quote; add no further tips.
-"""
-
-
 def _plain_tips(request: TipsRequest, context: StepContext, error: Exception) -> Tips:
     return Tips(tips=_tips(request))
 
@@ -133,8 +127,8 @@ async def generate_memory_tips(request: TipsRequest, context: StepContext) -> Ti
     if not plain or not context.has_model:
         return Tips(tips=plain)
     told = f"Text:\n{request.expected_text}\n\nTips:\n" + "\n".join(plain)
-    phrased = await context.ask(_PHRASE, told, Tips)
-    tips = [tip.strip() for tip in phrased.tips if tip.strip()]
+    phrased = await context.ask(instruction("tips"), told, Tips)
+    tips = [tip.strip() for tip in phrased.tips if tip.strip() and unsafe_kind(tip) is None]
     return Tips(tips=tips[:MAX_TIPS] or plain)
 
 

@@ -113,9 +113,28 @@ async def _question(
     elif topic is not None:
         text = say()("listens", turn.language, title=material.title)
     else:
-        doing = {"the child recites": material.title, "its text": material.text}
-        answer = await aside(turn, doing) or say()("no_answer", turn.language)
-        text = f"{answer}\n{say()('back_to_it', turn.language, title=material.title)}"
+        return await _aside(turn, memory, material)
+    return _while_listening(turn, memory, text)
+
+
+async def _aside(turn: SceneTurn, memory: Memory, material: Material) -> Reply:
+    """Answer a remark with the text in view, and come back to it."""
+    waiting = next_line(material.text, memory.stopped_at or 0) if memory.said else None
+    talk = await aside(
+        turn,
+        "recite",
+        the_text_it_recites=f"{material.title}\n{material.text}",
+        by=material.author,
+        said_so_far=memory.said,
+        the_line_that_comes_next=waiting.text if waiting else None,
+        round=memory.round,
+    )
+    back = say()("back_to_it", turn.language, title=material.title)
+    reply = _while_listening(turn, memory, f"{talk.reply}\n{back}")
+    return reply.model_copy(update={"means": talk.means})
+
+
+def _while_listening(turn: SceneTurn, memory: Memory, text: str) -> Reply:
     return Reply(
         text=text,
         data=memory.kept(),

@@ -9,6 +9,8 @@ from mcp_tools.recitation import MAX_UNITS, Language, find, normalize, texts
 from oda.orchestration import StepContext, step
 
 from ..learning.store import learning
+from ..prompts import instruction
+from ..safety.answers import unsafe_kind
 
 _ANY_BY = re.compile(
     r"([^的]{2,4})的(?:一首)?(?:唐诗|宋词|古?诗|词)|(?:(?:a|any|some)\s+poem\s+)?by\s+(.{3,40})",
@@ -19,8 +21,9 @@ _ANY_BY = re.compile(
 Source = Literal["schedule", "library", "model"]
 
 TRUSTED = 0.9
-"""Texts of at least this confidence are recited without asking whether they are right: the title
-is the same, or sounds the same."""
+"""Texts of the schedule or the library of at least this confidence are recited without asking
+whether they are right: the title is the same, or sounds the same. What a model recalls is asked
+about, however sure it is."""
 _ANOTHER_AUTHOR = 0.75
 """Part of the confidence that is left of a text by somebody else than was asked for."""
 _BY_MODEL = 0.9
@@ -57,14 +60,6 @@ class _Recalled(BaseModel):
     confidence: Annotated[float, Field(ge=0, le=1)] = 0.0
 
 
-_RECALL = """\
-A child wants to recite a text by heart. Give its usual wording, word for word, line by line, as \
-it stands in school books; of a long text the passage that is usually learnt. When you do not \
-know it word for word, known is false and text is empty: never make a text up.
-confidence: how sure you are that every word is right, 0 to 1.
-"""
-
-
 def _not_recalled(
     request: StandardAnswerRequest, context: StepContext, error: Exception
 ) -> StandardAnswer:
@@ -83,8 +78,11 @@ async def generate_standard_answer(
         return listed
     if not context.has_model:
         return _nothing(request, "library")
-    recalled = await context.ask(_RECALL, request.model_dump_json(exclude_none=True), _Recalled)
-    if not recalled.known or not normalize(recalled.text[:MAX_UNITS]):
+    recalled = await context.ask(
+        instruction("recall"), request.model_dump_json(exclude_none=True), _Recalled
+    )
+    is_safe = unsafe_kind(f"{recalled.text}\n{recalled.author or ''}") is None
+    if not recalled.known or not is_safe or not normalize(recalled.text[:MAX_UNITS]):
         return listed or _nothing(request, "model")
     return StandardAnswer(
         text=recalled.text.strip()[:MAX_UNITS],

@@ -13,7 +13,9 @@ from oda.orchestration.classification import by_rules
 from oda.orchestration.rules import trimmed
 
 from ..learning.records import MOST_SCHEDULED, Label, ScheduleItem
+from ..prompts import instruction
 from ..rules import rules
+from ..safety.answers import unsafe_kind
 from ..schedule import Today
 from .sentences import controls
 
@@ -71,13 +73,6 @@ class _Told(BaseModel):
     reason: str = ""
 
 
-_ANALYZE = """\
-A child is about to recite a text by heart and says something. Tell whether it wants to recite, \
-and the title and author of the text if it names or describes one; leave them out if it does \
-not. On its schedule: {scheduled}.
-"""
-
-
 def _unknown(request: IdleRequest, context: StepContext, error: Exception) -> Wish:
     return Wish(wants_recitation=False, reason="nobody could tell")
 
@@ -88,10 +83,13 @@ async def analyze_idle_intent(request: IdleRequest, context: StepContext) -> Wis
     today = Today.of(request.learning_schedule)
     if (wish := _by_rules(request.user_input, today)) is not None:
         return wish
-    if not context.has_model:
+    if not context.has_model or context.session_id is not None:
+        # in a turn the one call that answers tells what the child wants (`chat/talking.py`)
         return Wish(wants_recitation=False, reason="nothing in it names a text")
     titles = ", ".join(item.title for item in today.to_recite) or "nothing"
-    told = await context.ask(_ANALYZE.format(scheduled=titles), request.user_input, _Told)
+    told = await context.ask(instruction("wish", scheduled=titles), request.user_input, _Told)
+    if unsafe_kind("\n".join(str(value) for value in told.model_dump().values())) is not None:
+        return Wish(wants_recitation=False, reason="the model's answer is not for children")
     return Wish.model_validate(told.model_dump())
 
 
