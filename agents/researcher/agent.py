@@ -2,52 +2,46 @@
 
 prepare ┬─────────────── an agent for each template with agent_mode ──┐
         ├─ talk (any other message: all capabilities) ────────────────┤
+        ├─ versions (of the session's article, by rules)              │
         ├─ search ─┐                                                  ├─ publish
         ├─ watch ──┼─ write (one model call) ─────────────────────────┘
         └──────────┘
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from google.adk.agents.llm_agent import LlmAgent
 from google.adk.apps import App
 from google.adk.workflow import START, Workflow
 
-from oda import Capability, ToolPolicy, create_agent
+from oda import Capability, RunLimits, ToolPolicy, create_agent
 from oda.errors import ConfigurationError
 from oda.tools.capabilities import CapabilityRegistry
 from oda.tools.policy import EntryMode
 
+from .drafts import THE_ARTICLE, keep_draft
+from .evidence import CLAIMS_NOTED, check_written
 from .free import FREE
-from .nodes import SEARCH, TALK, WATCH, WRITE, prepare, publish, search
+from .instructions import ONE_ANSWER, WORKPLACE
+from .long_translation import LONG_DOCUMENTS
+from .nodes import SEARCH, TALK, VERSIONS, WATCH, WRITE, prepare, publish, search
 from .settings import researcher_settings
 from .template import Template
 from .templates import templates
 from .translation import read_segments, write_translations
+from .versions import VERSIONS as OF_VERSIONS
+from .versions import versions
 from .video import read_video
 from .watching import show_frames, watch
 from .web import fetch_page, web_search
 
 NAME = "researcher"
-_NODES = (NAME, "prepare", SEARCH, WATCH, WRITE, TALK, "publish")
+_NODES = (NAME, "prepare", SEARCH, WATCH, WRITE, TALK, VERSIONS, "publish")
 _NAMES_OF_ADK = ("user", "system")
 
 _registry = CapabilityRegistry()
 for _tool in (web_search, fetch_page, read_segments, write_translations):
     _registry.register_tool(_tool.__name__, _tool)
-
-_WORKPLACE = """\
-# Your workplace
-
-You work in a directory of your own: input/ holds what came with the request, data/ is for what \
-you work with, output/ for results. Paths are relative to it. Nothing in it was there before this \
-request, and nobody but you sees it until you have finished."""
-
-_ONE_ANSWER = """\
-You write an article in one answer, without tools. Use what the request gives you and what you \
-know for certain; invent no facts, numbers, quotations or sources. Answer in the language that is \
-asked for, else in that of the request."""
-
 
 _VIDEO = Capability(
     "video",
@@ -57,17 +51,28 @@ _VIDEO = Capability(
 )
 
 
+def _our_own(template: Template) -> Iterator[Capability]:
+    """The capabilities of this application that go with those of a template."""
+    if template.is_researched:
+        yield CLAIMS_NOTED
+    if "translator" in template.capabilities:
+        yield LONG_DOCUMENTS
+
+
 def _worker(
     template: Template, *more: Capability, name: str, mode: EntryMode = "automated"
 ) -> LlmAgent:
     return create_agent(
         mode,
-        [*template.capabilities, *more],
+        [*template.capabilities, *_our_own(template), *more],
         name=name,
         description=template.description.en,
-        product_instructions=_WORKPLACE,
+        product_instructions=WORKPLACE.text,
         registry=_registry,
         limits=researcher_settings().limits,
+        deliverable=THE_ARTICLE,
+        before_model_callback=keep_draft,
+        after_tool_callback=check_written,
     )
 
 
@@ -93,14 +98,15 @@ def workers_for(found: Iterable[Template]) -> dict[str, LlmAgent]:
 
 
 _workers = workers_for(templates())
-_talk = _worker(FREE, _VIDEO, name=TALK, mode="interactive")
+_talk = _worker(FREE, _VIDEO, OF_VERSIONS, name=TALK, mode="interactive")
 _write = create_agent(
     "automated",
     (),
     name=WRITE,
-    base_instructions=_ONE_ANSWER,
+    base_instructions=ONE_ANSWER.text,
     description="Writes an article.",
     before_model_callback=show_frames,
+    limits=RunLimits(rounds=None),
 )
 
 root_agent = Workflow(
@@ -108,7 +114,17 @@ root_agent = Workflow(
     description="Researches, analyses, translates and writes; makes articles of templates.",
     edges=[
         (START, prepare),
-        (prepare, {**_workers, TALK: _talk, SEARCH: search, WATCH: watch, WRITE: _write}),
+        (
+            prepare,
+            {
+                **_workers,
+                TALK: _talk,
+                VERSIONS: versions,
+                SEARCH: search,
+                WATCH: watch,
+                WRITE: _write,
+            },
+        ),
         (search, _write),
         (watch, _write),
         *((worker, publish) for worker in (*_workers.values(), _talk, _write)),

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import UTC, date, datetime
+from pathlib import PurePosixPath
 from typing import Any
 
 from google.adk.agents.context import Context
@@ -14,8 +15,11 @@ from oda.errors import InvalidRequestError
 from oda.workspace.keeping import take_uploads, upload_name
 from oda.workspace.workspace import Workspace
 
+from .articles.store import published
+from .free import FREE
+from .going_on import Base, bring
 from .options import OptionValue
-from .request import ArticleRequest, read_request
+from .request import ArticleRequest, RevisionRequest, read_request
 from .template import Template
 from .templates import templates
 
@@ -37,6 +41,22 @@ class Brief(BaseModel):
     """Files that came with the message, as paths in the workspace."""
     day: date
     """On which it was asked, UTC."""
+    base: Base | None = None
+    """The article that it goes on with."""
+    ordered: bool = False
+    """Whether a new version of it has been ordered, not just talked about."""
+
+    @property
+    def kind(self) -> Template:
+        """The template of what is to come of it."""
+        if self.base is not None:
+            return self.base.kind
+        return FREE if self.template is None else templates().get(self.template)
+
+    @property
+    def subject(self) -> str:
+        """What it is about, in the person's words or by the names of the files."""
+        return self.prompt or " ".join(PurePosixPath(one).name for one in self.files)
 
     @classmethod
     def of(cls, state: Any) -> "Brief":
@@ -63,6 +83,7 @@ async def read_brief(context: Context, workspace: Workspace) -> Brief:
 
     Raises:
         InvalidRequestError: no template is made of this.
+        NotFoundError: the article that it names does not exist.
         QuotaExceededError: the files are too large.
     """
     content = context.user_content or Content(parts=[])
@@ -71,7 +92,14 @@ async def read_brief(context: Context, workspace: Workspace) -> Brief:
     day = datetime.fromtimestamp(asked_at, UTC).date()
     if isinstance(asked, str):
         paths = await take_uploads(workspace, content.parts or ())
-        return Brief(prompt=asked, files=tuple(paths), day=day)
+        article = await published.of_session(context.user_id, context.session.id)
+        base = article and await bring(workspace, context.user_id, article)
+        return Brief(prompt=asked, files=tuple(paths), day=day, base=base)
+    if isinstance(asked, RevisionRequest):
+        paths = await take_uploads(workspace, content.parts or ())
+        article = await published.get(context.user_id, asked.article)
+        base = await bring(workspace, context.user_id, article)
+        return Brief(prompt=asked.prompt, files=tuple(paths), day=day, base=base, ordered=True)
     template = templates().get(asked.template)
     options = template.checked_options(asked.options)
     names = [*asked.files, *_names_of(content)]

@@ -1,13 +1,13 @@
-"""Parsing of messages to the researcher: words, or a request with a template.
+"""Parsing of messages to the researcher: words, a request with a template, or one for a revision.
 
-The latter is JSON, so that any interface can carry it: `{"template": …, "prompt": …, "options"?: …,
-"files"?: [names of the session's artifacts]}`.
+The latter are JSON, so that any interface can carry them: `{"template": …, "prompt": …,
+"options"?: …, "files"?: [names of the session's artifacts]}`, `{"article": …, "prompt": …}`.
 """
 
 import json
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter, ValidationError
 
 from oda.message.storable import storable
 
@@ -32,13 +32,32 @@ class ArticleRequest(BaseModel):
         return json.dumps(storable(self.model_dump(mode="json")), ensure_ascii=False)
 
 
-def read_request(text: str) -> ArticleRequest | str:
+class RevisionRequest(BaseModel):
+    """A request for a new version of an article."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    article: Annotated[str, Field(max_length=64)]
+    """Its id."""
+    prompt: Annotated[str, Field(min_length=1, max_length=LONGEST_PROMPT)]
+
+    def as_text(self) -> str:
+        """The message as it is sent to the agent."""
+        return json.dumps(storable(self.model_dump(mode="json")), ensure_ascii=False)
+
+
+_REQUEST: TypeAdapter[ArticleRequest | RevisionRequest] = TypeAdapter(
+    ArticleRequest | RevisionRequest
+)
+
+
+def read_request(text: str) -> ArticleRequest | RevisionRequest | str:
     """Tell what a message is; what is no valid JSON of this shape is words."""
     try:
         decoded: Any = storable(json.loads(text))
     except (ValueError, RecursionError):
         return text
     try:
-        return ArticleRequest.model_validate(decoded)
+        return _REQUEST.validate_python(decoded)
     except ValidationError:
         return text

@@ -28,6 +28,9 @@ class ResearcherSettings(BaseSettings):
     tokens: Annotated[int, Field(ge=1)] | None = None
     cost_usd: Annotated[float, Field(gt=0)] | None = None
 
+    translations_at_once: Annotated[int, Field(ge=1, le=32)] = 6
+    """Parts of a long document that are translated at the same time."""
+
     @property
     def limits(self) -> RunLimits:
         """As an agent takes them."""

@@ -4,8 +4,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
-from functools import cache
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 from string import Formatter
 from typing import Annotated, Literal, Self
 
@@ -15,9 +14,8 @@ from oda.config.records import Name, Record, Text
 from oda.errors import InvalidRequestError
 from oda.message.language import Language
 
+from .instructions import article_rules
 from .options import Option, OptionValue
-
-_RULES = Path(__file__).with_name("article_rules.md")
 
 _GIVEN = ("request", "files", "date", "search_results", "article_rules")
 """Placeholders besides the options."""
@@ -99,6 +97,11 @@ class Template(Record):
         if self.agent_mode != bool(self.capabilities):
             raise ValueError("capabilities: an agent needs some, and only an agent has them")
         return self
+
+    @property
+    def is_researched(self) -> bool:
+        """Whether what it says has to stand in pages that were read."""
+        return self.search or "sourcing" in self.capabilities
 
     def checked_options(self, given: Mapping[str, JsonValue]) -> dict[str, OptionValue]:
         """All options with their values, defaults where none was given.
@@ -185,19 +188,6 @@ class Template(Record):
         }
         chosen = {name: _told(value) for name, value in options.items()}
         return self.prompt.format_map({**chosen, **given})
-
-
-@cache
-def article_rules(*, in_file: bool) -> str:
-    """Return the rules for an article's form and destination: a file, or the answer."""
-    where = (
-        "Write the article to output/article.html with write_file, then answer in two or three "
-        "sentences: what is in it, and which other files are in output/."
-        if in_file
-        else "Answer with the HTML document only, from <!doctype html> to </html>: no words before "
-        "or after it."
-    )
-    return f"{_RULES.read_text('utf-8').strip()}\n- {where}"
 
 
 def _placeholders(prompt: str) -> Iterator[str]:

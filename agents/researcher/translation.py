@@ -42,22 +42,22 @@ Answer = dict[str, Any]
 P = ParamSpec("P")
 
 
-def _answering(tool: Callable[P, Awaitable[Answer]]) -> Callable[P, Awaitable[Answer]]:
+def answering(tool: Callable[P, Awaitable[Answer]]) -> Callable[P, Awaitable[Answer]]:
     """Refusals are answers, and so is what is wrong with a translation."""
 
     @wraps(tool)
-    async def answering(*args: P.args, **kwargs: P.kwargs) -> Answer:
+    async def answered(*args: P.args, **kwargs: P.kwargs) -> Answer:
         try:
             return await tool(*args, **kwargs)
         except TranslationError as error:
             raise WorkspaceError(str(error)) from error
 
-    return answering_refusals(answering)
+    return answering_refusals(answered)
 
 
 @idempotent
 @untrusted
-@_answering
+@answering
 async def read_segments(path: str, tool_context: ToolContext, start: int = 0) -> Answer:
     """Read what is still to be translated of a .docx, .xlsx or .pdf, some segments at a time.
 
@@ -69,7 +69,7 @@ async def read_segments(path: str, tool_context: ToolContext, start: int = 0) ->
         segments (id, text, context), total, left (not translated yet), next (where to go on).
     """
     async with workspace_of(tool_context) as workspace:
-        work = await _Translation.open(workspace, path, current_sandboxes())
+        work = await Translation.open(workspace, path, current_sandboxes())
         done = await work.translations()
     begin = start if isinstance(start, int) and start > 0 else 0
     todo = [segment for segment in work.segments[begin:] if segment.id not in done]
@@ -86,7 +86,7 @@ async def read_segments(path: str, tool_context: ToolContext, start: int = 0) ->
 
 
 @idempotent
-@_answering
+@answering
 async def write_translations(
     path: str,
     target_path: str,
@@ -105,9 +105,9 @@ async def write_translations(
     Returns:
         left (not translated yet), written (the document and its preview, once written), notes.
     """
-    target = _target(path, target_path)
+    target = result_path(path, target_path)
     async with workspace_of(tool_context) as workspace:
-        work = await _Translation.open(workspace, path, current_sandboxes())
+        work = await Translation.open(workspace, path, current_sandboxes())
         if translations or not finish:
             await work.keep(check_translations(work.segments, translations))
         done = await work.translations()
@@ -120,7 +120,12 @@ async def write_translations(
     return {"left": left, "written": written, "notes": notes}
 
 
-def _target(path: str, target_path: str) -> str:
+def result_path(path: str, target_path: str) -> str:
+    """Return the path of a translated document in one form.
+
+    Raises:
+        WorkspaceError: it is not in output/, or has another suffix.
+    """
     target = PurePosixPath(target_path)
     if (
         target.parts[:1] != ("output",)
@@ -134,7 +139,7 @@ def _target(path: str, target_path: str) -> str:
 
 
 @dataclass(frozen=True)
-class _Translation:
+class Translation:
     """A document that is being translated; its folder is named after its content."""
 
     workspace: Workspace
@@ -145,7 +150,7 @@ class _Translation:
     segments: list[Segment]
 
     @classmethod
-    async def open(cls, workspace: Workspace, path: str, sandboxes: Sandboxes) -> "_Translation":
+    async def open(cls, workspace: Workspace, path: str, sandboxes: Sandboxes) -> "Translation":
         """Look its segments up, or find them in a sandbox."""
         kind = kind_of(path)
         if kind is None:

@@ -12,9 +12,9 @@ from oda.errors import WorkspaceError
 from oda.tools.untrusted import marked
 
 from .brief import Brief
-from .nodes import open_workspace
 from .templates import templates
 from .video import look_at_video
+from .workspaces import open_workspace
 
 _FRAMES = 12
 _SEEN_KEY = "researcher_frames"

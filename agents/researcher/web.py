@@ -5,11 +5,15 @@ from dataclasses import asdict
 from functools import partial
 from typing import Any
 
+from google.adk.tools.tool_context import ToolContext
+
 from mcp_tools.web.errors import WebError
 from mcp_tools.web.web import Page, SearchResults, Web
 from oda import ApplicationResource, finds, idempotent, reaches, read_apart, untrusted
 from oda.errors import SandboxUnavailableError
-from oda.workspace.tools import refusal
+from oda.workspace.tools import refusal, workspace_of
+
+from .evidence import keep_page
 
 the_web = ApplicationResource(partial(Web, read=read_apart))
 
@@ -29,13 +33,20 @@ async def web_search(query: str) -> dict[str, Any]:
 @idempotent
 @untrusted
 @reaches("url")
-async def fetch_page(url: str) -> dict[str, Any]:
+async def fetch_page(url: str, tool_context: ToolContext) -> dict[str, Any]:
     """Read a public web page or PDF as text; a long one is cut.
 
     Args:
         url: As web_search has returned it.
     """
-    return await _answer(lambda web: web.fetch(url))
+
+    async def read(web: Web) -> Page:
+        page = await web.fetch(url)
+        async with workspace_of(tool_context) as workspace:
+            await keep_page(workspace, page)
+        return page
+
+    return await _answer(read)
 
 
 async def _answer(ask: Callable[[Web], Awaitable[SearchResults | Page]]) -> dict[str, Any]:

@@ -6,7 +6,7 @@ is our own, and escaped.
 
 import re
 from base64 import b64encode
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
@@ -20,7 +20,7 @@ from .language import language_of
 from .naming import name_page, summary_of
 from .references import References
 from .source import html_of
-from .tree import VOID, parse
+from .tree import VOID, Element, parse
 from .typesetting import fit_text, one_line
 
 MAX_CHARACTERS = 30 * 2**20
@@ -54,6 +54,10 @@ class Page:
     """The article in it, safe by itself."""
 
 
+Amend = Callable[[Element, str], None]
+"""Changes an article, given its language."""
+
+
 def nothing(name: str) -> bytes | None:
     """There are no files."""
     return None
@@ -65,6 +69,7 @@ def make_page(
     resolve: Resolve = nothing,
     files: Collection[str] = (),
     title: str | None = None,
+    amend: Amend | None = None,
 ) -> Page:
     """Make a page of a document, a fragment, a fenced block with words around it, or Markdown.
 
@@ -73,6 +78,7 @@ def make_page(
         resolve: Gives the images that it names.
         files: Files that will lie beside the article; links to others are taken out.
         title: For an article that does not say what it is called.
+        amend: Changes the article when all in it has been settled; it is made safe afterwards.
 
     Raises:
         NothingToPublishError: it shows nothing.
@@ -93,6 +99,8 @@ def make_page(
     References(resolve, files, language).settle(root)
     heading = name_page(root, source, title, language)
     summary = summary_of(root)
+    if amend is not None:
+        amend(root, language)
     body = keep_safe(root.inner_html())
     return Page(heading, summary, language, _document(heading, summary, language, body), body)
 

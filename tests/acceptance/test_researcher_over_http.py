@@ -173,7 +173,12 @@ async def test_deep_research_finds_reads_and_writes(
     )
     status = await ended(client, await order(client, "deep-research", "What about sea otters?"))
     assert (status["status"], status["rounds"], status["error"]) == ("succeeded", 4, None)
-    assert [one["path"] for one in status["files"]] == ["output/article.html"]
+    left = [one["path"] for one in status["files"]]
+    assert [path for path in left if path.startswith("output/")] == [
+        "output/article.html",
+        "output/claims.json",
+    ]
+    assert sum(path.startswith("data/pages/") for path in left) == 2
     article = await article_of(client, status)
     assert (article["title"], article["template"]) == ("Sea otters", "deep-research")
     html = await client.get(f"{ARTICLES}/{article['id']}/html")

@@ -55,4 +55,6 @@ async def test_pictures_and_the_concluding_round(
         assert rounds_of(concluded.events) == 15
         last = model.requests[-1].body
         assert "last answer" in json.dumps(last)
-        assert last["tool_choice"] in ("none", {"type": "none"})
+        assert last["tool_choice"] in ("required", {"type": "any"})
+        before = json.dumps(model.requests[-2].body).replace("\\", "").replace(" ", "")
+        assert '"rounds_left":2' in before

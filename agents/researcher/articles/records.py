@@ -28,13 +28,16 @@ class File(BaseModel):
 
 
 class Article(BaseModel):
-    """A published article."""
+    """A version of a published article."""
 
     model_config = ConfigDict(frozen=True)
 
     id: str
+    """The same for all versions."""
+    version: int = 1
     app: str
     run_id: str
+    """The run that has made this version; a name of its own where a client has restored it."""
     session_id: str
     template: str
     title: str
@@ -42,7 +45,13 @@ class Article(BaseModel):
     language: str
     """BCP 47."""
     created_at: datetime
-    """When it was first published."""
+    """When this version was first published."""
+    finished: bool = True
+    """Whether its run has come to its end."""
+    change: str = ""
+    """What was asked for, if it goes on with an earlier version."""
+    restored_from: int | None = None
+    """The version that it brings back."""
     files: tuple[File, ...] = ()
     """Files by name; `article.html` and `cover.svg` are always present. Empty in lists."""
 
@@ -59,13 +68,18 @@ class ArticlePage(BaseModel):
 
 @dataclass(frozen=True)
 class Draft:
-    """An article that is to be published."""
+    """An article, or a version of one, that is to be published."""
 
     run: Run
     template: str
     title: str
     summary: str
     language: str
+    article_id: str | None = None
+    """The article of which it is a new version; None begins one."""
+    change: str = ""
+    """What was asked for."""
+    finished: bool = True
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The tables of published articles.
+"""The tables of published articles: a row for each version, which has its files.
 
 A change here needs a revision in `migrations/versions`; a test compares the two.
 """
@@ -6,6 +6,7 @@ A change here needs a revision in `migrations/versions`; a test compares the two
 from pathlib import Path
 
 from sqlalchemy import (
+    Boolean,
     Column,
     ForeignKey,
     Index,
@@ -15,6 +16,7 @@ from sqlalchemy import (
     String,
     Table,
     Text,
+    true,
 )
 
 from oda import Schema
@@ -39,7 +41,17 @@ articles = Table(
     Column("language", String(35), nullable=False),
     Column("searched", Text, nullable=False, comment="Title and summary, folded"),
     Column("created_at", UtcDateTime, nullable=False),
+    Column(
+        "work_id", _Id, nullable=False, server_default="", comment="The article: its first version"
+    ),
+    Column("version", Integer, nullable=False, server_default="1"),
+    Column("latest", Boolean, nullable=False, server_default=true(), comment="Which one is shown"),
+    Column("finished", Boolean, nullable=False, server_default=true()),
+    Column("change", Text, nullable=False, server_default="", comment="What was asked for"),
+    Column("restored_from", Integer, comment="The version that it brings back"),
     Index("researcher_articles_owner", "owner", "created_at", "id"),
+    Index("researcher_articles_session", "owner", "session_id", "created_at"),
+    Index("researcher_articles_version", "work_id", "version", unique=True),
 )
 
 files = Table(
@@ -60,6 +72,6 @@ files = Table(
 ARTICLE_SCHEMA = Schema(
     metadata=metadata,
     migrations=Path(__file__).parent / "migrations",
-    revision="0001",
+    revision="0002",
     version_table="researcher_schema_version",
 )

@@ -1,28 +1,37 @@
-"""Published articles in SQL, each with its files.
+"""Published articles in SQL, in versions, each with its files.
 
-A run has one article: publishing it again, after a crash for example, replaces what was there.
+A run makes one version: publishing it again, after a crash for example, replaces what was there.
 """
 
 import base64
-import hashlib
-import unicodedata
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Row, and_, delete, insert, or_, select
-from sqlalchemy.dialects import postgresql, sqlite
 
 from oda import ApplicationDatabase
-from oda.errors import ConflictError, InvalidRequestError, NotFoundError
+from oda.errors import InvalidRequestError, NotFoundError
 from oda.message.storable import storable_text
 
-from .records import Article, ArticlePage, Content, Draft, File
+from .records import Article, ArticlePage, Content, Draft, Run
+from .rows import (
+    SHOWN,
+    article_where,
+    copy_version,
+    folded,
+    is_version,
+    is_work,
+    next_version,
+    not_found,
+    record,
+    row_id_of,
+    show_latest,
+    upsert,
+)
 from .schema import ARTICLE_SCHEMA, articles, files
 
 _LONGEST_QUERY = 200
-_SHOWN = [column for column in articles.c if column.name not in ("owner", "searched")]
-_FILE_SHOWN = (files.c.name, files.c.mime_type, files.c.bytes)
 
 
 class ArticleStore:
@@ -38,14 +47,16 @@ class ArticleStore:
     async def save(
         self, owner: str, draft: Draft, contents: Sequence[Content], now: datetime
     ) -> Article:
-        """Publish an article with its files, in place of an earlier one of the same run.
+        """Publish an article, or a version of one, in place of an earlier one of the same run.
+
+        A version that is not finished is not shown in place of one that is.
 
         Raises:
             ConflictError: the run is another user's.
         """
-        article_id = hashlib.sha256(draft.run.run_id.encode()).hexdigest()[:32]
+        row_id = row_id_of(draft.run.run_id)
         row = {
-            "id": article_id,
+            "id": row_id,
             "owner": owner,
             "app": draft.run.app,
             "run_id": draft.run.run_id,
@@ -54,18 +65,56 @@ class ArticleStore:
             "title": storable_text(draft.title),
             "summary": storable_text(draft.summary),
             "language": draft.language,
-            "searched": _folded(f"{draft.title}\n{draft.summary}"),
+            "searched": folded(f"{draft.title}\n{draft.summary}"),
             "created_at": now,
+            "finished": draft.finished,
+            "change": storable_text(draft.change),
         }
 
         def publish(connection: Connection) -> Article:
-            _upsert(connection, row)
-            connection.execute(delete(files).where(files.c.article_id == article_id))
+            place = next_version(connection, owner, draft.article_id, row_id)
+            work_id = upsert(connection, {**row, **place})
+            connection.execute(delete(files).where(files.c.article_id == row_id))
             for one in contents:
-                connection.execute(insert(files), [_file_row(article_id, one)])
-            return _article(connection, owner, article_id)
+                connection.execute(insert(files), [_file_row(row_id, one)])
+            show_latest(connection, work_id)
+            return article_where(connection, articles.c.id == row_id)
 
         return await self._database.write(publish)
+
+    async def restore(
+        self, owner: str, article_id: str, version: int, now: datetime, run: Run | None = None
+    ) -> Article:
+        """Make a new version that is as an earlier one was; what is shown already stays.
+
+        Args:
+            run: The run that restores it, if one does.
+
+        Raises:
+            NotFoundError: the article or the version does not exist.
+        """
+
+        def bring_back(connection: Connection) -> Article:
+            wanted = article_where(
+                connection, *is_version(owner, article_id, version), named=article_id
+            )
+            place = next_version(connection, owner, article_id, "")
+            shown = article_where(connection, *is_version(owner, article_id, None))
+            if version in (shown.version, shown.restored_from):
+                return shown
+            run_id = run.run_id if run else f"{article_id}.{place['version']}"
+            row_id = copy_version(
+                connection,
+                wanted,
+                run_id=run_id,
+                session_id=run.session_id if run else shown.session_id,
+                version=place["version"],
+                now=now,
+            )
+            show_latest(connection, article_id)
+            return article_where(connection, articles.c.id == row_id)
+
+        return await self._database.write(bring_back)
 
     async def list(
         self,
@@ -92,14 +141,15 @@ class ArticleStore:
             raise InvalidRequestError(
                 "The query is too long.", remedy=f"use at most {_LONGEST_QUERY} characters"
             )
-        wanted = [articles.c.owner == owner]
-        wanted += [articles.c.searched.contains(word, autoescape=True) for word in _words(query)]
+        wanted = [articles.c.owner == owner, articles.c.latest]
+        words = dict.fromkeys(folded(query).split())
+        wanted += [articles.c.searched.contains(word, autoescape=True) for word in words]
         if template is not None:
             wanted.append(articles.c.template == storable_text(template))
         if cursor is not None:
             wanted.append(_after(cursor))
         found = (
-            select(*_SHOWN)
+            select(*SHOWN)
             .where(*wanted)
             .order_by(articles.c.created_at.desc(), articles.c.id.desc())
             .limit(limit + 1)
@@ -107,29 +157,46 @@ class ArticleStore:
         rows = await self._database.read(lambda connection: connection.execute(found).all())
         more = len(rows) > limit
         return ArticlePage(
-            articles=tuple(_record(row) for row in rows[:limit]),
+            articles=tuple(record(row) for row in rows[:limit]),
             next_cursor=_cursor(rows[limit - 1]) if more else None,
         )
 
-    async def get(self, owner: str, article_id: str) -> Article:
-        """Return an article with the names of its files.
+    async def get(self, owner: str, article_id: str, version: int | None = None) -> Article:
+        """Return an article with the names of its files, by default its latest version.
 
         Raises:
             NotFoundError: it does not exist, or belongs to another user.
         """
-        return await self._database.read(lambda connection: _article(connection, owner, article_id))
+        wanted = is_version(owner, article_id, version)
+        return await self._database.read(
+            lambda connection: article_where(connection, *wanted, named=article_id)
+        )
+
+    async def versions(self, owner: str, article_id: str) -> tuple[Article, ...]:
+        """Return all versions of an article without their files, the newest first.
+
+        Raises:
+            NotFoundError: it does not exist, or belongs to another user.
+        """
+        query = select(*SHOWN).where(*is_work(owner, article_id))
+        newest_first = query.order_by(articles.c.version.desc())
+        rows = await self._database.read(lambda connection: connection.execute(newest_first).all())
+        if not rows:
+            raise not_found(article_id)
+        return tuple(map(record, rows))
 
     async def of_run(self, owner: str, run_id: str) -> Article | None:
-        """The article that a run has made."""
-        mine = (articles.c.owner == owner) & (articles.c.run_id == storable_text(run_id))
+        """The version that a run has made."""
+        return await self._first(owner, articles.c.run_id == storable_text(run_id))
 
-        def find(connection: Connection) -> Article | None:
-            found = connection.scalar(select(articles.c.id).where(mine))
-            return _article(connection, owner, found) if found else None
+    async def of_session(self, owner: str, session_id: str) -> Article | None:
+        """The latest version of the article that a session has worked on last."""
+        made = await self._first(owner, articles.c.session_id == storable_text(session_id))
+        return None if made is None else await self.get(owner, made.id)
 
-        return await self._database.read(find)
-
-    async def content(self, owner: str, article_id: str, name: str) -> Content:
+    async def content(
+        self, owner: str, article_id: str, name: str, version: int | None = None
+    ) -> Content:
         """Return a file of an article.
 
         Raises:
@@ -138,66 +205,46 @@ class ArticleStore:
         query = (
             select(files.c.name, files.c.mime_type, files.c.content)
             .join(articles, articles.c.id == files.c.article_id)
-            .where(*_is(owner, article_id), files.c.name == storable_text(name))
+            .where(*is_version(owner, article_id, version), files.c.name == storable_text(name))
         )
         row = await self._database.read(lambda connection: connection.execute(query).first())
         if row is None:
             raise NotFoundError(f"The article {article_id!r} has no file {name!r}.")
         return Content(row.name, row.mime_type, bytes(row.content))
 
+    async def _first(self, owner: str, wanted: ColumnElement[bool]) -> Article | None:
+        found = (
+            select(articles.c.id)
+            .where(articles.c.owner == owner, wanted)
+            .order_by(articles.c.created_at.desc(), articles.c.version.desc())
+            .limit(1)
+        )
+
+        def find(connection: Connection) -> Article | None:
+            row_id = connection.scalar(found)
+            return article_where(connection, articles.c.id == row_id) if row_id else None
+
+        return await self._database.read(find)
+
     async def delete(self, owner: str, article_id: str) -> None:
-        """Delete an article and its files.
+        """Delete an article with all its versions and their files.
 
         Raises:
             NotFoundError: it does not exist, or belongs to another user.
         """
 
         def remove(connection: Connection) -> None:
-            found = connection.scalar(
-                select(articles.c.id).where(*_is(owner, article_id)).with_for_update()
-            )
-            if found is None:
-                raise _not_found(article_id)
-            connection.execute(delete(files).where(files.c.article_id == found))
-            connection.execute(delete(articles).where(articles.c.id == found))
+            query = select(articles.c.id).where(*is_work(owner, article_id))
+            found = connection.scalars(query.with_for_update()).all()
+            if not found:
+                raise not_found(article_id)
+            connection.execute(delete(files).where(files.c.article_id.in_(found)))
+            connection.execute(delete(articles).where(articles.c.id.in_(found)))
 
         await self._database.write(remove)
 
 
 published = ArticleStore(ApplicationDatabase(ARTICLE_SCHEMA))
-
-
-def _upsert(connection: Connection, row: dict[str, Any]) -> None:
-    """Store a row; what it says of id and time holds from the first time on."""
-    dialect = postgresql if connection.dialect.name == "postgresql" else sqlite
-    statement = dialect.insert(articles).values(**row)
-    kept = ("id", "owner", "app", "run_id", "created_at")
-    stored = connection.execute(
-        statement.on_conflict_do_update(
-            index_elements=["run_id"],
-            set_={name: statement.excluded[name] for name in row if name not in kept},
-            where=articles.c.owner == statement.excluded.owner,
-        ).returning(articles.c.id)
-    )
-    if stored.first() is None:
-        raise ConflictError(f"The run {row['run_id']!r} belongs to another user.")
-
-
-def _article(connection: Connection, owner: str, article_id: str) -> Article:
-    query = select(*_SHOWN).where(*_is(owner, article_id))
-    if (row := connection.execute(query).first()) is None:
-        raise _not_found(article_id)
-    names = select(*_FILE_SHOWN).where(files.c.article_id == row.id).order_by(files.c.name)
-    found = connection.execute(names).mappings().all()
-    return _record(row, tuple(File.model_validate(dict(one)) for one in found))
-
-
-def _is(owner: str, article_id: str) -> tuple[ColumnElement[bool], ...]:
-    return articles.c.owner == owner, articles.c.id == storable_text(article_id)
-
-
-def _record(row: Row[Any], of_it: tuple[File, ...] = ()) -> Article:
-    return Article(**row._mapping, files=of_it)
 
 
 def _file_row(article_id: str, one: Content) -> dict[str, Any]:
@@ -208,19 +255,6 @@ def _file_row(article_id: str, one: Content) -> dict[str, Any]:
         "bytes": len(one.content),
         "content": one.content,
     }
-
-
-def _not_found(article_id: str) -> NotFoundError:
-    return NotFoundError(f"There is no article {article_id!r}.", remedy="list them first")
-
-
-def _folded(text: str) -> str:
-    """Text as it is searched: databases fold only ASCII, or by their own locale."""
-    return unicodedata.normalize("NFKC", storable_text(text)).casefold()
-
-
-def _words(query: str) -> list[str]:
-    return list(dict.fromkeys(_folded(query).split()))
 
 
 def _cursor(row: Row[Any]) -> str:

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from oda.server import AppConversations, key_of_request
 from oda.turn.admission import Accepted
 
+from ..articles.records import Article
 from ..brief import check
-from ..request import ArticleRequest
+from ..request import ArticleRequest, RevisionRequest
 from .orders import ArticleOrder, Upload
 
 ROUTE = "/api/articles"
@@ -41,6 +42,25 @@ async def commission(
     session, _ = await conversations.get_or_begin(session_id)
     for upload in uploads:
         await session.artifacts.save(upload.artifact, upload.mime_type, upload.data)
+    return await conversations.accept(
+        session,
+        asked.as_text(),
+        stream_tokens=True,
+        key=key_of_request(key, ROUTE, asked.model_dump(mode="json")),
+    )
+
+
+async def commission_revision(
+    conversations: AppConversations, article: Article, prompt: str, *, key: str | None = None
+) -> Accepted:
+    """Submit an order for a new version of an article, in its session if that is still there.
+
+    Raises: as `commission`.
+    """
+    asked = RevisionRequest(article=article.id, prompt=prompt)
+    session = await conversations.find(article.session_id)
+    if session is None:
+        session, _ = await conversations.get_or_begin(key and _session_of(key))
     return await conversations.accept(
         session,
         asked.as_text(),

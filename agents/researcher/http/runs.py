@@ -22,6 +22,7 @@ from oda.server import (
     streams,
 )
 from oda.server.workspaces import WorkspaceFile
+from oda.turn.admission import Accepted
 from oda.turn.record import Turn, TurnError, TurnStatus
 from oda.workspace.workspaces import current_workspaces
 
@@ -59,7 +60,7 @@ _BODY: dict[str, Any] = {
     },
     **LARGE_BODY,
 }
-_RUN = leads_to(
+RUN = leads_to(
     "get_article_run",
     "follow_article_run",
     "cancel_article_run",
@@ -98,7 +99,7 @@ class Run(BaseModel):
     status_code=202,
     response_model=RunAccepted,
     openapi_extra=_BODY,
-    responses={202: {"links": _RUN}, **problem_responses(400, 413, 415, 429)},
+    responses={202: {"links": RUN}, **problem_responses(400, 413, 415, 429)},
 )
 async def order_article(
     request: Request,
@@ -109,11 +110,7 @@ async def order_article(
     """Order an article from a template; the run goes on whether or not the client stays."""
     order, uploads = await read_order(request)
     accepted = await commission(conversations, order, uploads, key=idempotency_key)
-    turn = accepted.turn
-    response.headers["Location"] = f"{ROUTE}/runs/{turn.turn_id}"
-    if accepted.replayed:
-        response.headers["Idempotent-Replayed"] = "true"
-    return RunAccepted(run_id=turn.turn_id, session_id=turn.session_id, turn_id=turn.turn_id)
+    return accepted_run(accepted, response)
 
 
 @router.get("/runs/{run_id}", responses=problem_responses(404))
@@ -144,6 +141,15 @@ async def cancel_article_run(run_id: RunId, conversations: Conversations) -> Run
     """End a run; what it has written so far stays in its workspace."""
     turn = await conversations.cancel(await conversations.turn(run_id))
     return await _run(conversations, turn)
+
+
+def accepted_run(accepted: Accepted, response: Response) -> RunAccepted:
+    """Return what a client is told of an accepted run; the headers say where it is."""
+    turn = accepted.turn
+    response.headers["Location"] = f"{ROUTE}/runs/{turn.turn_id}"
+    if accepted.replayed:
+        response.headers["Idempotent-Replayed"] = "true"
+    return RunAccepted(run_id=turn.turn_id, session_id=turn.session_id, turn_id=turn.turn_id)
 
 
 async def _run(conversations: AppConversations, turn: Turn) -> Run:
