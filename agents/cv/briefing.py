@@ -22,8 +22,10 @@ _MOST_ENTRIES = 30
 _LONGEST_LINE = 120
 
 
-def briefing(resume: Resume, pending: Sequence[Pending], language: Language) -> str:
-    """The outline of a resume with its paths, what is unfinished, and the language to speak."""
+def briefing(
+    resume: Resume, pending: Sequence[Pending], language: Language, files: Sequence[str] = ()
+) -> str:
+    """The outline of a resume with its paths, what is unfinished, files, the language to speak."""
     outline = list(_outline(resume)) or ["(the resume is empty)"]
     lines = ["<resume-outline>", *outline, "</resume-outline>"]
     for item in pending:
@@ -31,6 +33,8 @@ def briefing(resume: Resume, pending: Sequence[Pending], language: Language) -> 
             data = json.dumps(item.data, ensure_ascii=False)
             missing = ", ".join(item.missing_fields)
             lines.append(f"Unfinished: add to {item.section} {data}; still needed: {missing}.")
+    if files:
+        lines.append(f"Files of this conversation: {', '.join(files[:_MOST_ENTRIES])}.")
     lines.append(f"The person speaks {_LANGUAGES[language]}. Their message:")
     return "\n".join(lines)
 

@@ -47,6 +47,8 @@ def write_edits(state: State, edits: Sequence[EditRecord], *, most: int) -> None
         end += 1
     elif kept and kept == stored[-len(kept) - 1 : -1]:
         end -= 1
+    elif kept and kept[:-1] == stored[-len(kept) : -1]:
+        state[_slot(end - 1)] = kept[-1]  # an edit that was added to the last one
     else:
         for number, edit in enumerate(kept, start=end):
             state[_slot(number)] = edit

@@ -5,6 +5,8 @@ resume       the JSON Resume document, the one source of truth cv_history   edit
 conversation: the place that was touched last cv_turn      outcome of the last message, for display
 (see `Turn`) cv_expected_version
              the version that the sender of a message has seen, until the message is read
+cv_attached  the files that the message is about
+cv_translations  the resume in other languages, by language: documents beside it
 """
 
 from collections.abc import Iterable
@@ -36,7 +38,9 @@ RESUME_KEY = "resume"
 PENDING_KEY = "cv_pending"
 FOCUS_KEY = "cv_focus"
 TURN_KEY = "cv_turn"
+TRANSLATIONS_KEY = "cv_translations"
 EXPECTED_VERSION_KEY = "cv_expected_version"
+ATTACHED_KEY = "cv_attached"
 
 _FOCUS: TypeAdapter[Focus | None] = TypeAdapter(Focus | None)
 
@@ -49,8 +53,8 @@ class Turn(BaseModel):
 
     `calls` are the planned tool calls, `results` the results of those that have been answered.
     `left` is what is pending once the first call has succeeded, if that differs from what is
-    pending now; `question` is what to ask then. `before` is the resume before the model's first
-    edit, kept until the model has replied.
+    pending now; `question` is what to ask then. `advice` says that nothing is to be edited.
+    `before` is the resume before the model's first edit, kept until the model has replied.
 
     The turn's id is not stored: it follows from the events that wrote this value (`turn_in`), so
     the same conversation always leaves the same state.
@@ -71,6 +75,7 @@ class Turn(BaseModel):
     left: tuple[Pending, ...] | None = None
     question: str = ""
     before: JsonObject | None = None
+    advice: bool = False
 
     def with_pending(self, pending: tuple[Pending, ...]) -> "Turn":
         """The turn, telling what is asked for now."""
@@ -133,6 +138,26 @@ class Memory:
     @resume.setter
     def resume(self, resume: Resume) -> None:
         self._state[RESUME_KEY] = resume.to_json()
+
+    def translation(self, language: Language) -> Resume | None:
+        """The resume as it was translated to a language, if it was."""
+        stored = self._state.get(TRANSLATIONS_KEY)
+        found = stored.get(language) if isinstance(stored, dict) else None
+        return load_resume(found) if isinstance(found, dict) else None
+
+    def keep_translation(self, language: Language, resume: Resume) -> None:
+        """Keep a translation beside the resume."""
+        stored = self._state.get(TRANSLATIONS_KEY)
+        others = stored if isinstance(stored, dict) else {}
+        self._state[TRANSLATIONS_KEY] = {**others, language: resume.to_json()}
+
+    @property
+    def attached(self) -> list[str]:
+        """The names of the files that the message is about, as its client gave them."""
+        stored = self._state.get(ATTACHED_KEY)
+        return (
+            [name for name in stored if isinstance(name, str)] if isinstance(stored, list) else []
+        )
 
     def settle_resume(self) -> Resume:
         """Make sure that the stored resume is canonical and the expected one, and return it.

@@ -1,6 +1,7 @@
 """A turn that the model answers: what it is sent, and how its reply ends."""
 
 import asyncio
+from collections.abc import Sequence
 
 from google.adk.agents.callback_context import CallbackContext
 from google.adk.models.llm_request import LlmRequest
@@ -10,6 +11,7 @@ from mcp_tools.resume import load_resume
 
 from .briefing import briefed, briefing
 from .changes import changes, without_changes
+from .files import files_of, without_files
 from .memory import Memory, ReplyType, Turn, current_turn
 from .settings import cv_settings
 from .window import fitted
@@ -19,26 +21,9 @@ async def prepare_request(callback_context: CallbackContext, llm_request: LlmReq
     """Before the model: cut the conversation to its window and tell what the moment is."""
     memory = Memory(callback_context.state)
     contents = fitted(llm_request.contents, cv_settings().window)
-    told = await asyncio.to_thread(_briefing, memory)
-    llm_request.contents = briefed(contents, told)
-
-
-async def one_edit_at_a_time(
-    callback_context: CallbackContext, llm_response: LlmResponse
-) -> LlmResponse | None:
-    """Keep only the first of several parallel edits; the model sees its result and continues.
-
-    ADK merges the state changes of parallel calls key by key, which would restore parts that one of
-    them has deleted.
-    """
-    parts = (llm_response.content.parts if llm_response.content else None) or []
-    calls = [part for part in parts if part.function_call]
-    edits = [part for part in calls if part.function_call and part.function_call.name != "CVReader"]
-    if len(calls) < 2 or not edits or llm_response.content is None:
-        return None
-    kept = [part for part in parts if not part.function_call or part is calls[0]]
-    content = llm_response.content.model_copy(update={"parts": kept})
-    return llm_response.model_copy(update={"content": content})
+    files = await files_of(callback_context)
+    told = await asyncio.to_thread(_briefing, memory, files)
+    llm_request.contents = briefed([without_files(content) for content in contents], told)
 
 
 async def finish_reply(
@@ -55,8 +40,8 @@ async def finish_reply(
     return _ending_with(llm_response, changed)
 
 
-def _briefing(memory: Memory) -> str:
-    return briefing(memory.resume, memory.pending, memory.language)
+def _briefing(memory: Memory, files: Sequence[str]) -> str:
+    return briefing(memory.resume, memory.pending, memory.language, files)
 
 
 def _kind(turn: Turn, *, changed: bool) -> ReplyType:

@@ -6,6 +6,7 @@ their responses, and a final text. The model is asked only when `decide` defers 
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import get_args
 
@@ -16,16 +17,19 @@ from google.genai import types
 
 from mcp_tools.resume import Resume, ResumeError
 
+from .dialogue.advice import known_advice
 from .dialogue.asking import question, reminder
 from .dialogue.attention import focus_after
 from .dialogue.decide import decide, warm_up
-from .dialogue.decision import Act, Ask, Defer, Outcome, ToolCall, ToolName
+from .dialogue.decision import Act, Ask, Decision, Defer, Outcome, ToolCall, ToolName
 from .dialogue.phrases import phrase
 from .dialogue.plan import after
 from .dialogue.reporting import ToolResult, report
 from .dialogue.understanding.message import language_of
 from .dialogue.understanding.recognition import Recognition
+from .files import files_of, keep_attachments
 from .memory import Memory, ReplyType, Turn, current_turn
+from .task_wishes import task_of
 
 ModelCallback = Callable[[CallbackContext, LlmRequest], Awaitable[LlmResponse | None]]
 
@@ -43,14 +47,18 @@ def rules_before_model(*, model_available: Callable[[], bool]) -> ModelCallback:
         if turn and results:
             return await asyncio.to_thread(_continued, memory, turn, results)
         text = _message(callback_context, llm_request)
+        came = [*memory.attached, *await keep_attachments(callback_context)]
+        task = task_of(text, came, await files_of(callback_context))
         # Which models there are is known on the event loop only.
         has_model = model_available()
-        return await asyncio.to_thread(_started, memory, text, has_model)
+        return await asyncio.to_thread(_started, memory, text, has_model, task)
 
     return rules
 
 
-def _started(memory: Memory, text: str, has_model: bool) -> LlmResponse | None:
+def _started(
+    memory: Memory, text: str, has_model: bool, task: ToolCall | None
+) -> LlmResponse | None:
     try:
         situation = memory.situation(datetime.now(tz=UTC).date())
     except ResumeError as error:
@@ -60,6 +68,10 @@ def _started(memory: Memory, text: str, has_model: bool) -> LlmResponse | None:
         memory.turn = failed.model_copy(update={"type": "error"})
         return _text(error.message(language))
     outcome = decide(text, situation)
+    if task:
+        by_model = has_model and task.name == "CVFit"
+        decision: Decision = Defer("long") if by_model else Act((task,))
+        outcome = replace(outcome, decision=decision, pending=situation.pending)
     turn = _turn(outcome)
     decision = outcome.decision
     if isinstance(decision, Act):
@@ -70,7 +82,8 @@ def _started(memory: Memory, text: str, has_model: bool) -> LlmResponse | None:
     memory.pending = outcome.pending
     if isinstance(decision, Defer):
         if has_model:
-            memory.turn = turn.model_copy(update={"layer": "llm"})
+            is_advice = decision.reason == "advice"
+            memory.turn = turn.model_copy(update={"layer": "llm", "advice": is_advice})
             return None
         kind = "clarify" if decision.reason == "unknown" else "text"
         memory.turn = turn.model_copy(update={"layer": "none", "type": kind})
@@ -123,8 +136,12 @@ def _asked_then(act: Act, outcome: Outcome, resume: Resume) -> str:
 
 
 def _unmodelled(decision: Defer, outcome: Outcome, resume: Resume) -> str:
-    """Say honestly what needs a model, and what is unfinished."""
-    said = phrase(f"no_model_{decision.reason}", outcome.language)
+    """Say honestly what needs a model, what rules know about it, and what is unfinished."""
+    if decision.reason == "advice":
+        today = datetime.now(tz=UTC).date()
+        said = known_advice(resume, outcome.recognition.section, outcome.language, today=today)
+    else:
+        said = phrase(f"no_model_{decision.reason}", outcome.language)
     left = reminder(outcome.pending, resume, outcome.language)
     return f"{said}\n{left}" if left else said
 

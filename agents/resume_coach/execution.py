@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pydantic import BaseModel, ConfigDict, JsonValue
 
 from mcp_tools.resume import Language
-from mcp_tools.resume.diagnosis import ProposedEdit
+from mcp_tools.resume.diagnosis import ProposedEdit, telling_texts
 
 
 class ExecutionDoc(BaseModel):
@@ -16,6 +16,10 @@ class ExecutionDoc(BaseModel):
     task: str
     edits: tuple[ProposedEdit, ...]
     language: Language
+
+    def text(self) -> str:
+        """The texts that it would write, as one."""
+        return " / ".join(telling_texts(self.edits))
 
     def with_values(self, values: Mapping[str, JsonValue]) -> "ExecutionDoc":
         """The same with a person's own values, by their paths.

@@ -34,6 +34,13 @@ class Start(_Sent):
 
     resume: Annotated[dict[str, Any], Field(description="A JSON Resume document")]
     intent: Annotated[str, Field(max_length=4000)] = ""
+    job: Annotated[
+        str, Field(max_length=20_000, description="The description of the job that it is for")
+    ] = ""
+    notes: Annotated[
+        list[Annotated[str, Field(max_length=2000)]],
+        Field(max_length=200, description="What was not understood of a file"),
+    ] = []
 
 
 class Answer(_Sent):

@@ -2,9 +2,12 @@
 
 from fastapi import APIRouter
 
-from .http.sessions import router
+from .http import documents, sessions
 
 
 def routes() -> APIRouter:
-    """Sessions, messages, views, diffs."""
+    """Sessions, messages, views, diffs, files."""
+    router = APIRouter()
+    router.include_router(documents.router)
+    router.include_router(sessions.router)
     return router

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from mcp_tools.resume import ResumeError, load_resume
 from mcp_tools.resume.diagnosis.reading import Reading
-from oda.adapter import AgentAction, AgentInput, AgentOutput, AgentTeam
+from oda.adapter import AgentAction, AgentInput, AgentMessage, AgentOutput, AgentTeam
 from oda.message.language import Language, language_of
 from oda.orchestration import (
     Question,
@@ -19,6 +19,8 @@ from oda.orchestration import (
 from oda.orchestration.response import Problem
 from oda.orchestration.state import Data
 
+from .acts import understand
+from .files import ExportRequest, export, format_named
 from .messages import Answer, Start, read_message
 from .state import CoachState
 from .team import create_default_orchestrator
@@ -30,7 +32,11 @@ _STEP_WITHIN_S = 60.0
 
 
 def _team(context: StepContext) -> AgentTeam:
-    return create_default_orchestrator(context.ask if context.has_model else None)
+    def tell(said: str) -> None:
+        piece = AgentMessage(agent="guide", content=said, partial=True)
+        context.tell({"message": piece.model_dump(mode="json")})
+
+    return create_default_orchestrator(context.ask if context.has_model else None, hears=tell)
 
 
 coach_agents = team_step("coach-agents", _team, CoachState, timeout_s=_STEP_WITHIN_S)
@@ -43,7 +49,7 @@ class CoachScene(Workflow):
     purpose = "diagnosing a resume and mending it task by task"
     titles: ClassVar[Mapping[Language, str]] = {"zh": "改简历", "en": "mend your resume"}
     phases = ("start", "opening", "gathering", "drafting", "confirming", "finished")
-    steps = (coach_agents,)
+    steps = (coach_agents, export)
 
     def expects(self, text: str, phase: str, data: Data) -> bool:
         """Everything: there is no other scene."""
@@ -61,7 +67,20 @@ class CoachScene(Workflow):
         if isinstance(message, Answer) and state.draft is None:
             text = say()("nothing_waits", state.language)
             return Reply(text=text, problem=Problem(code="nothing_to_confirm", message=text))
-        return _reply(await workflow.go_on(state, message))
+        if isinstance(message, str) and understand(message).about == "export":
+            return await self._export(state, message, turn)
+        went_on = await workflow.go_on(state, message)
+        said = message if isinstance(message, str) else ""
+        return _reply(went_on.with_exchange(said))
+
+    async def _export(self, state: CoachState, message: str, turn: SceneTurn) -> Reply:
+        """Give the resume as a file; the dialogue stays where it is."""
+        request = ExportRequest(resume=state.resume, format=format_named(message))
+        file = await turn.step(export, request)
+        text = say()("exported", state.language, file=file.name, link=file.link)
+        back = "" if state.finished else f"\n\n{say()('go_on', state.language)}"
+        told = state.model_copy(update={"reply": f"{text}{back}"})
+        return _reply(told.with_exchange(message))
 
     async def _begin(self, start: Start, workflow: ResumeWorkflow, turn: SceneTurn) -> Reply:
         try:
@@ -72,7 +91,11 @@ class CoachScene(Workflow):
             return Reply(text=text, problem=Problem(code=error.code, message=text))
         written_in = Reading.of(resume, today=turn.now.date()).language
         language = language_of(start.intent, written_in)
-        return _reply(await workflow.begin(resume, start.intent, language))
+        begun = await workflow.begin(resume, start.intent, language, start.job)
+        if start.notes:
+            notes = say()("not_understood", language, notes="\n".join(start.notes))
+            begun = begun.model_copy(update={"reply": f"{notes}\n\n{begun.reply}"})
+        return _reply(begun.with_exchange(""))
 
 
 def _in_turn(turn: SceneTurn) -> Work:

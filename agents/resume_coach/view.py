@@ -1,11 +1,11 @@
 """The client's view of a coaching session."""
 
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from mcp_tools.resume import JsonObject, Operation, diff
-from mcp_tools.resume.diagnosis import Kind, Severity, Status, Task
+from mcp_tools.resume.diagnosis import Fit, Kind, Severity, Status, Task
 from oda.adapter import AgentAction
 
 from .state import CoachState, Progress, Score
@@ -42,6 +42,8 @@ class View(BaseModel):
     diff: list[Operation]
     """Changes since the beginning, as a JSON Patch (RFC 6902)."""
     score: Score
+    job: Annotated[Fit | None, Field(exclude_if=lambda job: job is None)] = None
+    """What the job asks for that was described: where the resume shows it, and what is missing."""
     finished: bool
     trace_id: str
 
@@ -59,6 +61,7 @@ def view_of(state: CoachState, *, session_id: str, trace_id: str) -> View:
         resume=state.resume,
         diff=diff(state.original, state.resume),
         score=state.score,
+        job=state.beside_job,
         finished=state.finished,
         trace_id=trace_id,
     )

@@ -1,9 +1,10 @@
 """The domain of resumes: a JSON Resume document, reading, editing and undoing. No I/O, no agent."""
 
+from .batch import BatchError, Edit, edit_all
 from .dates import DATE_PATTERN, MONTHS, is_present, iso_date, parse_date
 from .desk import Answer, HeldResume, ResumeDesk, described_by, refusal
 from .document import SECTIONS, JsonObject, Resume, Section, title_field
-from .edit import Action, Edited, check_version, edit, read
+from .edit import Action, Edited, check_version, edit, exchange, read
 from .errors import (
     EntryNotFoundError,
     InvalidActionError,
@@ -11,6 +12,7 @@ from .errors import (
     InvalidDocumentError,
     InvalidPathError,
     InvalidValueError,
+    NotAloneError,
     NothingThereError,
     NothingToUndoError,
     ResumeError,
@@ -32,6 +34,8 @@ __all__ = [
     "SECTIONS",
     "Action",
     "Answer",
+    "BatchError",
+    "Edit",
     "EditRecord",
     "Edited",
     "EntryNotFoundError",
@@ -43,6 +47,7 @@ __all__ = [
     "InvalidValueError",
     "JsonObject",
     "Language",
+    "NotAloneError",
     "NothingThereError",
     "NothingToUndoError",
     "Operation",
@@ -61,6 +66,8 @@ __all__ = [
     "described_by",
     "diff",
     "edit",
+    "edit_all",
+    "exchange",
     "field_kind",
     "field_label",
     "is_present",

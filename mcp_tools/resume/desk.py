@@ -4,18 +4,17 @@ The docstrings of `ResumeDesk` are the descriptions of the tools CVReader, CVEdi
 models are given, by the agent as well as by the MCP server.
 """
 
-import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol, TypeVar
 
 from pydantic import JsonValue
 
+from .batch import BatchError, Edit, edit_all
 from .document import Resume
-from .edit import Action, check_version, edit, read
-from .errors import ResumeError
+from .edit import Action, Edited, check_version, read
+from .errors import NotAloneError, ResumeError
 from .history import EditRecord, record, undo
 from .labels import Language
-from .limits import MAX_CHARACTERS
 
 Answer = dict[str, Any]
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -39,11 +38,19 @@ class ResumeDesk:
     Args:
         held: The resume.
         expected_version: Refuse to change another version than this.
+        goes_on: The edits are undone together with the last one of the history.
     """
 
-    def __init__(self, held: HeldResume, *, expected_version: int | None = None) -> None:
+    def __init__(
+        self,
+        held: HeldResume,
+        *,
+        expected_version: int | None = None,
+        goes_on: bool = False,
+    ) -> None:
         self._held = held
         self._expected = expected_version
+        self._goes_on = goes_on
 
     def read(self, path: str) -> Answer:
         """Reads a section, an entry or a field of the user's resume (JSON Resume).
@@ -67,20 +74,34 @@ class ResumeDesk:
                 of an entry, "delete" takes an entry or a field away.
             value: The entry, as an object with JSON Resume's field names, or the value of the
                 field. Dates are "2021", "2021-07" or "2021-07-01"; leave endDate out for
-                "until now".
+                "until now". To move: the new index, counted from 0; or, for a whole section, all
+                the indices of its entries in their new order.
 
         Returns:
             {"success": true, "path", "value"}, or {"success": false, "path", "error"}.
         """
 
-        def change() -> tuple[str, JsonValue]:
-            self._check_version()
-            edited = edit(self._held.resume, path, action, _decoded(value))
-            self._held.history = record(self._held.history, edited)
-            self._held.resume = edited.resume
-            return edited.path, edited.value
+        return self.edit_all([Edit(path, action, value)])[0]
 
-        return self._answered(path, change)
+    def edit_all(self, edits: Sequence[Edit]) -> list[Answer]:
+        """Make several edits, all or none; return the answer to each."""
+        language = self._held.language
+        try:
+            self._check_version()
+            done = edit_all(self._held.resume, edits)
+        except BatchError as failed:
+            return [
+                refusal(failed.error, language, path=one.path)
+                if number == failed.number
+                else refusal(
+                    NotAloneError(reason=failed.error.message(language)), language, path=one.path
+                )
+                for number, one in enumerate(edits)
+            ]
+        except ResumeError as error:
+            return [refusal(error, language, path=one.path) for one in edits]
+        self._keep(done)
+        return [{"success": True, "path": one.path, "value": one.value} for one in done]
 
     def undo(self) -> Answer:
         """Takes back the last edit of the user's resume; can be called several times.
@@ -100,6 +121,13 @@ class ResumeDesk:
             return undone.record["path"], None
 
         return self._answered("", take_back) | taken
+
+    def _keep(self, edits: Sequence[Edited]) -> None:
+        history = self._held.history
+        for number, edited in enumerate(edits):
+            history = record(history, edited, with_last=self._goes_on or number > 0)
+        self._held.history = history
+        self._held.resume = edits[-1].resume
 
     def _check_version(self) -> None:
         if self._expected is not None:
@@ -132,15 +160,3 @@ def described_by(source: Callable[..., Any]) -> Callable[[Function], Function]:
         return function
 
     return described
-
-
-def _decoded(value: JsonValue) -> JsonValue:
-    """Models sometimes send an object as its JSON text."""
-    is_json = isinstance(value, str) and value.lstrip().startswith(("{", "["))
-    if isinstance(value, str) and is_json and len(value) <= MAX_CHARACTERS:
-        try:
-            decoded: JsonValue = json.loads(value)
-        except (ValueError, RecursionError):
-            return value
-        return decoded
-    return value

@@ -28,6 +28,11 @@ Section = Literal[
     "projects",
 ]
 SECTIONS: tuple[Section, ...] = get_args(Section)
+READING_ORDER: tuple[Section, ...] = (
+    *("work", "projects", "education", "skills", "languages", "certificates", "awards"),
+    *("publications", "volunteer", "interests", "references"),
+)
+"""The sections in the order in which a reader meets them, if nobody has said another."""
 _COUNT = re.compile(r"0|-?[1-9]\d{0,17}", re.ASCII)
 """Matches a number of edits written as text; the number of digits is limited."""
 
@@ -217,11 +222,16 @@ def counted(version: JsonValue) -> int:
 
 
 class Meta(_Part):
-    """Metadata of the document; `version` counts its edits, as a number or as text."""
+    """Metadata of the document.
+
+    `version` counts its edits, as a number or as text; `sections` are those that come first, in
+    the order that the person wants.
+    """
 
     canonical: Text = None
     version: Annotated[JsonValue, BeforeValidator(as_count)] = None
     lastModified: Text = None
+    sections: JsonValue = None
 
 
 class Resume(_Part):
@@ -247,9 +257,30 @@ class Resume(_Part):
         return counted(self.meta.version if self.meta else None)
 
     def to_json(self) -> JsonObject:
-        """Return the document as plain JSON, with exactly the fields that were set."""
+        """Return the document as plain JSON, with exactly the fields that were set.
+
+        Its sections stand in their order, if somebody has said one.
+        """
         dumped: JsonObject = self.model_dump(mode="json", exclude_unset=True)
-        return dumped
+        if not self._said_order:
+            return dumped
+        first = [name for name in ("basics", *self.order) if name in dumped]
+        return {name: dumped[name] for name in dict.fromkeys((*first, *dumped))}
+
+    @property
+    def order(self) -> tuple[Section, ...]:
+        """The sections but `basics` in the order in which they are shown.
+
+        Who has not worked yet is shown by what they study, unless they want it otherwise.
+        """
+        study: tuple[Section, ...] = () if self.work else ("education",)
+        return tuple(dict.fromkeys((*(self._said_order or study), *READING_ORDER)))
+
+    @property
+    def _said_order(self) -> tuple[Section, ...]:
+        said = self.meta.sections if self.meta else None
+        listed = said if isinstance(said, list) else []
+        return tuple(section for name in listed for section in READING_ORDER if section == name)
 
     def entries(self, section: Section) -> list[JsonObject]:
         """Return the entries of a section as plain JSON; `basics` has none."""

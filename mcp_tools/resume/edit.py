@@ -23,7 +23,7 @@ from .patch import Operation, diff
 from .path import Path
 from .shape import Shape, shape_at
 
-Action = Literal["add", "update", "delete"]
+Action = Literal["add", "update", "delete", "move"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +67,8 @@ def edit(resume: Resume, path: str, action: str, value: JsonValue = None) -> Edi
     - `update` merges into an entry or object (`null` takes a field away), replaces a list, sets
       a field.
     - `delete` takes away a section, an entry or a field.
+    - `move` puts an entry at another index of its list, or a section at another place among those
+      that have something in them; with a list of all indices it puts a list in that order.
 
     Raises:
         ResumeError: one of its kinds; the resume is as it was.
@@ -87,6 +89,26 @@ def edit(resume: Resume, path: str, action: str, value: JsonValue = None) -> Edi
         patch=tuple(diff(before, after)),
         inverse=tuple(diff(after, before)),
     )
+
+
+def exchange(resume: Resume, given: Resume) -> Edited:
+    """Put another document in the place of a resume, as one edit."""
+    before = _at_version(resume.to_json(), resume.version)
+    after = _at_version(given.to_json(), resume.version)
+    return Edited(
+        resume=load_resume(bump_version(after)),
+        path="",
+        action="update",
+        value=None,
+        patch=tuple(diff(before, after)),
+        inverse=tuple(diff(after, before)),
+    )
+
+
+def _at_version(document: JsonObject, version: int) -> JsonObject:
+    """Return the document at that version, so that no patch has the version in it."""
+    meta = document.get("meta")
+    return {**document, "meta": {**(meta if isinstance(meta, dict) else {}), "version": version}}
 
 
 def bump_version(document: JsonObject) -> JsonObject:
@@ -183,10 +205,62 @@ def _delete(document: JsonObject, place: Path, _: JsonValue) -> tuple[Path, Json
     return place, found
 
 
+def _move(document: JsonObject, place: Path, value: JsonValue) -> tuple[Path, JsonValue]:
+    _shape(document, place)
+    found = find(document, place)
+    if found is None or found in ([], {}):
+        raise NothingThereError(path=str(place))
+    if isinstance(value, list):
+        put(document, place, _in_order(place, found, value))
+        return place, find(document, place)
+    if isinstance(place.steps[-1], int):
+        holder = find(document, place.parent)
+        items = list(holder) if isinstance(holder, list) else []
+        index = _index(place, value, len(items))
+        items.insert(index, items.pop(place.steps[-1]))
+        put(document, place.parent, items)
+        return place.parent / index, found
+    return place, _move_section(document, place, value)
+
+
+def _move_section(document: JsonObject, place: Path, value: JsonValue) -> JsonValue:
+    order = [name for name in load_resume(document).order if document.get(name)]
+    section = next((name for name in order if (name,) == place.steps), None)
+    if section is None:
+        raise InvalidActionError(action="move", path=str(place))
+    index = _index(place, value, len(order))
+    order.remove(section)
+    order.insert(index, section)
+    names: list[JsonValue] = [*order]
+    put(document, Path(("meta", "sections")), names)
+    return names
+
+
+def _in_order(place: Path, found: JsonValue, order: list[JsonValue]) -> list[JsonValue]:
+    items = found if isinstance(found, list) else []
+    indices = [index for index in order if isinstance(index, int)]
+    if sorted(indices) != [*range(len(items))] or len(indices) != len(order):
+        raise InvalidValueError(
+            path=str(place),
+            expected={"zh": f"0 到 {len(items) - 1} 的全部序号", "en": "all indices, each once"},
+        )
+    return [items[index] for index in indices]
+
+
+def _index(place: Path, value: JsonValue, count: int) -> int:
+    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < count:
+        return value
+    raise InvalidValueError(
+        path=str(place),
+        expected={"zh": f"0 到 {count - 1} 的序号", "en": f"an index from 0 to {count - 1}"},
+    )
+
+
 _OPERATIONS: Mapping[str, Callable[[JsonObject, Path, JsonValue], tuple[Path, JsonValue]]] = {
     "add": _add,
     "update": _update,
     "delete": _delete,
+    "move": _move,
 }
 
 

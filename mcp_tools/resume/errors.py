@@ -12,6 +12,9 @@
     ├── InvalidValueError        the value has the wrong shape
     │   └── InvalidDateError     the value is not a date that a resume can hold
     ├── NothingToUndoError       no edit is left to undo
+    ├── NoSuchFileError          no file of this name was attached
+    ├── TranslationDiffersError  a translation has other entries than its original
+    ├── NotAloneError            another edit of the same batch is not possible
     ├── VersionConflictError     the document has changed since the caller read it
     └── ImportedFileError        a file cannot be made into a resume
         ├── FileTooLargeError        the file, or the text in it, is larger than a resume
@@ -145,9 +148,9 @@ class InvalidActionError(ResumeError):
 
     code = "invalid_action"
     templates: ClassVar[Mapping[Language, str]] = {
-        "zh": "不能对「{path}」执行「{action}」，可用的操作是 add、update、delete，"
+        "zh": "不能对「{path}」执行「{action}」，可用的操作是 add、update、delete、move，"
         "且需要指明简历的某一部分",
-        "en": "Cannot {action!r} at {path!r}; the actions are add, update and delete, "
+        "en": "Cannot {action!r} at {path!r}; the actions are add, update, delete and move, "
         "on a part of the resume",
     }
 
@@ -183,6 +186,38 @@ class NothingToUndoError(ResumeError):
     templates: ClassVar[Mapping[Language, str]] = {
         "zh": "没有可以撤销的修改",
         "en": "There is no edit to undo",
+    }
+
+
+class NoSuchFileError(ResumeError):
+    """Raised when a conversation has no file of a name."""
+
+    code = "no_such_file"
+    templates: ClassVar[Mapping[Language, str]] = {
+        "zh": "没有名为「{name}」的文件，现有：{known}",
+        "en": "There is no file {name!r} here; there are: {known}",
+    }
+
+
+class TranslationDiffersError(ResumeError):
+    """Raised when a translation has more or fewer entries in a section than its original."""
+
+    code = "translation_differs"
+    templates: ClassVar[Mapping[Language, str]] = {
+        "zh": "译文的 {section} 有 {has} 条，原文有 {should} 条，请逐条对应翻译",
+        "en": "The translation has {has} entries in {section}, the resume {should}: translate "
+        "entry by entry",
+    }
+
+
+class NotAloneError(ResumeError):
+    """Raised for an edit that was possible, but not another one of the same batch."""
+
+    code = "not_alone"
+    templates: ClassVar[Mapping[Language, str]] = {
+        "zh": "没有执行：同一批修改里有一项无法完成（{reason}），所以这一批全部没有执行",
+        "en": "Not done: another edit of the same batch was refused ({reason}), so none of them "
+        "was made",
     }
 
 

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, takewhile
 
 from typing_extensions import TypedDict
 
@@ -12,6 +12,7 @@ from .edit import Action, Edited, bump_version
 from .errors import NothingToUndoError
 from .naming import load_resume
 from .patch import Operation, apply_patch
+from .path import Path
 
 HISTORY_LIMIT = 50
 """The number of edits that can be undone."""
@@ -20,7 +21,7 @@ HISTORY_CHARACTERS = 1_000_000
 
 
 class EditRecord(TypedDict):
-    """One edit, as JSON: what it changed and how to change it back."""
+    """Edits that are undone together, as JSON: what they changed and how to change it back."""
 
     path: str
     action: Action
@@ -37,18 +38,39 @@ class Undone:
     record: EditRecord
 
 
-def record(history: Sequence[EditRecord], edited: Edited) -> list[EditRecord]:
-    """Return the history with one more edit; drop the oldest edits beyond the limits."""
+def record(
+    history: Sequence[EditRecord], edited: Edited, *, with_last: bool = False
+) -> list[EditRecord]:
+    """Return the history with one more edit; drop the oldest edits beyond the limits.
+
+    Args:
+        with_last: The edit is undone together with the last one of the history.
+    """
     entry = EditRecord(
         path=edited.path,
         action=edited.action,
         patch=list(edited.patch),
         inverse=list(edited.inverse),
     )
+    if with_last and history:
+        history, entry = history[:-1], _together(history[-1], entry)
     edits = [*history, entry][-HISTORY_LIMIT:]
     sizes = accumulate(len(json.dumps(edit)) for edit in reversed(edits))
     fitting = sum(1 for size in sizes if size <= HISTORY_CHARACTERS)
     return edits[-max(1, fitting) :]
+
+
+def _together(first: EditRecord, then: EditRecord) -> EditRecord:
+    """Return one record of two edits; of their paths what they have in common is left."""
+    steps = zip(Path.parse(first["path"]).steps, Path.parse(then["path"]).steps, strict=False)
+    shared = tuple(one for one, _ in takewhile(lambda pair: pair[0] == pair[1], steps))
+    return {
+        **then,
+        "path": str(Path(shared)),
+        "action": first["action"] if first["action"] == then["action"] else "update",
+        "patch": [*first["patch"], *then["patch"]],
+        "inverse": [*then["inverse"], *first["inverse"]],
+    }
 
 
 def undo(resume: Resume, history: Sequence[EditRecord]) -> Undone:

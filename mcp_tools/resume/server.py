@@ -136,7 +136,7 @@ def _add_desk_tools(server: MCPServer, resumes: ResumeFiles) -> None:
     async def CVEditor(
         resume_id: ResumeId,
         path: str,
-        action: Literal["add", "update", "delete"],
+        action: Literal["add", "update", "delete", "move"],
         value: Value = None,
         expected_version: ExpectedVersion = None,
     ) -> CallToolResult:

@@ -83,7 +83,7 @@ def phases_of(report: dict[str, Any]) -> dict[str, dict[str, Any]]:
 
 async def test_one_process_on_sqlite_keeps_all_promises(home: Home) -> None:
     code, report = await found(home, "teacher", "--kills", "2", "--script", "script.json")
-    assert (code, report["ok"]) == (0, True), report
+    assert (code, report["ok"]) == (0, True), json.dumps(report, indent=1)
     phases = phases_of(report)
     assert set(phases) == {
         "no fault",
@@ -105,7 +105,7 @@ async def test_servers_and_workers_on_postgresql_keep_all_promises(
 ) -> None:
     several = ("--servers", "2", "--workers", "2", "--database", own_postgres)
     code, report = await found(home, "teacher", "--kills", "2", "--script", "script.json", *several)
-    assert (code, report["ok"]) == (0, True), report
+    assert (code, report["ok"]) == (0, True), json.dumps(report, indent=1)
     phases = phases_of(report)
     assert phases["database cut off"]["times"] == 5
     assert phases["database silent"]["times"] == 1

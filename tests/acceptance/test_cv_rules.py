@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 import yaml
+from google.adk.artifacts import InMemoryArtifactService
 from google.adk.events import Event
 from google.adk.runners import Runner
 from google.adk.sessions import InMemorySessionService
@@ -27,7 +28,12 @@ class Conversation:
         self.model = ScriptedModel()
         self._sessions = InMemorySessionService()
         agent = build_agent(self.model, model_available=lambda: False)
-        self._runner = Runner(app_name="cv", agent=agent, session_service=self._sessions)
+        self._runner = Runner(
+            app_name="cv",
+            agent=agent,
+            session_service=self._sessions,
+            artifact_service=InMemoryArtifactService(),
+        )
 
     async def start(self, state: dict[str, Any]) -> None:
         await self._sessions.create_session(

@@ -106,7 +106,10 @@ async def test_the_whole_flow(client: httpx.AsyncClient) -> None:
         view = await say(client, view, mending(view), True)
     assert view["action"] == "FINISH"
     assert view["progress"] == {"done": 4, "skipped": 0, "total": 4}
-    assert view["score"] == {"before": 66, "after": 100}
+    score = view["score"]
+    assert set(score) == {"before", "after", "parts"}
+    assert set(score["parts"]) == {"completeness", "evidence", "relevance", "form"}
+    assert score["before"] < 75 < score["after"] < 100
     assert apply_patch(RESUME, view["diff"]) == view["resume"]
     again = (await client.get(f"{SESSIONS}/{view['session_id']}")).json()
     assert again | {"trace_id": ""} == view | {"trace_id": ""}
@@ -266,7 +269,7 @@ async def test_the_same_coaching_on_the_terminal(tmp_path: Path) -> None:
     lines = f"{json.dumps(RESUME)}\n{ANSWERS['missing_contact']}\nyes\n"
     ended = await Home(tmp_path).run("chat", APP, "--agents", str(AGENTS), stdin=lines)
     assert ended.code == 0, ended.stderr
-    for shown in ("nobody can reach you", "basics.email", "now scores 80"):
+    for shown in ("nobody can reach you", "basics.email", "now scores"):
         assert shown in ended.stdout
 
 
@@ -294,6 +297,6 @@ async def test_the_whole_flow_with_a_model(serve_folder: Any) -> None:
         while not view["finished"]:
             view = await say(server.client, view, mending(view), True)
         assert view["tasks"][0]["diagnosis"] == "Nobody can call."
-        assert view["score"] == {"before": 66, "after": 100}
+        assert view["score"]["before"] < 75 < view["score"]["after"] < 100
         again = await begin(server.client)
         assert "nobody can reach you" in again["current_task"]["diagnosis"]

@@ -13,6 +13,7 @@ from agents.researcher.web import fetch_page
 from oda.settings import Settings
 from oda.workspace.sandbox.choice import Sandboxes, default_sandboxes
 from tests.support.local_web import LocalWeb
+from tests.support.tool_calls import tool_call
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -46,22 +47,36 @@ async def test_without_a_sandbox_a_resume_must_be_text(client: httpx.AsyncClient
     assert taken.status_code == 201, taken.text
 
 
-async def test_without_a_sandbox_a_page_must_be_text(monkeypatch: pytest.MonkeyPatch) -> None:
-    async with LocalWeb() as web, Sandboxes(Settings(sandbox="none")) as sandboxes:
+async def test_without_a_sandbox_a_page_must_be_text(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    async with (
+        LocalWeb() as web,
+        tool_call(tmp_path) as (context, _),
+        Sandboxes(Settings(sandbox="none")) as sandboxes,
+    ):
         for name, value in web.environment.items():
             monkeypatch.setenv(name, value)
         with default_sandboxes.set(sandboxes):
-            refused = await fetch_page(web.page_url("otters"))
-            taken = await fetch_page(web.page_url("counts.json"))
+            refused = await fetch_page(web.page_url("otters"), context)
+            taken = await fetch_page(web.page_url("counts.json"), context)
     assert refused["error"]["code"] == "sandbox_unavailable"
     assert taken["text"].startswith("{")
 
 
 @pytest.mark.sandbox
-async def test_a_page_is_read_in_the_sandbox(monkeypatch: pytest.MonkeyPatch) -> None:
-    async with LocalWeb() as web, Sandboxes(Settings(sandbox="auto")) as sandboxes:
+async def test_a_page_is_read_in_the_sandbox(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    async with (
+        LocalWeb() as web,
+        tool_call(tmp_path) as (context, workspace),
+        Sandboxes(Settings(sandbox="auto")) as sandboxes,
+    ):
         for name, value in web.environment.items():
             monkeypatch.setenv(name, value)
         with default_sandboxes.set(sandboxes):
-            page = await fetch_page(web.page_url("otters"))
+            page = await fetch_page(web.page_url("otters"), context)
+        kept = await workspace.list("data/pages")
+    assert len(kept) == 1
     assert page["title"] == "The sea otter"

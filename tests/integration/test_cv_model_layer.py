@@ -198,7 +198,7 @@ async def test_what_the_person_said_earlier_is_written(tmp_path: Path) -> None:
     entry = {"name": "字节跳动", "position": "架构师", "startDate": "2019-03"}
     steps = (Text(text="好的，请继续"), edit("work", "add", entry), Text(text="已添加。"))
     async with talking(tmp_path, *steps) as (session, _):
-        await session.ask("我想丰富一下简历，先润色思路：2019年3月我去了字节")
+        await session.ask("我想丰富一下简历，先润色思路：2019年3月我去了字节做架构师")
         reply = await session.ask("请完善并补充这一段")
         assert "已添加工作经历：字节跳动 · 架构师 · 2019-03 – 至今" in reply.text
 
@@ -215,6 +215,15 @@ async def test_what_the_person_said_earlier_is_written(tmp_path: Path) -> None:
         ("basics.phone", "update", "13800138000"),
         ("basics.profiles", "add", {"network": "GitHub", "url": "https://github.com/zhangsan"}),
         ("references", "add", {"name": "李四", "reference": "很好"}),
+        ("work[0].summary", "update", "写代码，荣获公司创新奖"),
+        ("work[0].position", "update", "Technical Director"),
+        (
+            "work[0].highlights",
+            "add",
+            "Wrote code as Technical Director, winning the innovation award",
+        ),
+        ("skills", "add", {"name": "Kubernetes"}),
+        ("basics.name", "update", "Li Si"),
     ],
 )
 async def test_in_whatever_way_it_is_written(
@@ -226,6 +235,23 @@ async def test_in_whatever_way_it_is_written(
         state = await state_of(session)
         assert state["resume"] == RESUME
         assert "不要编造" in state["cv_turn"]["results"][0]["error"]
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ("basics.name", "Zhang San"),
+        ("work[0].name", "Tencent"),
+        ("work[0].position", "Front-End Engineer"),
+        ("work[0].summary", "Wrote code"),
+    ],
+)
+async def test_a_translation_of_what_is_there_is_written(
+    tmp_path: Path, path: str, value: str
+) -> None:
+    async with talking(tmp_path, edit(path, "update", value), Text(text="好")) as (session, _):
+        await session.ask("帮我把简历优化成英文的")
+        assert (await state_of(session))["cv_turn"]["results"][0]["value"] == value
 
 
 async def test_what_was_taken_out_of_the_resume_may_come_back(tmp_path: Path) -> None:
@@ -255,7 +281,7 @@ async def test_an_unfinished_entry_outlives_turns_of_the_model(tmp_path: Path) -
         assert (await state_of(session))["cv_pending"] == unfinished
         await session.ask("帮我优化并补充在字节跳动做架构师的经历")
         assert (await state_of(session))["cv_pending"] == unfinished
-        await session.ask("帮我优化并把华为那条写上")
+        await session.ask("帮我优化并把华为那条写上，我做研发")
         state = await state_of(session)
         assert state["cv_pending"] == []
         assert state["cv_turn"]["pending_data"] is None

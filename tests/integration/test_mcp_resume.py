@@ -161,7 +161,7 @@ async def test_what_a_client_does_wrong_is_an_error_that_helps(tmp_path: Path) -
         unlisted = await client.call_tool(
             "CVEditor", {"resume_id": "anna", "path": "work", "action": "burn"}
         )
-        assert unlisted.is_error and "'add', 'update' or 'delete'" in text_of(unlisted)
+        assert unlisted.is_error and "'add', 'update', 'delete' or 'move'" in text_of(unlisted)
 
 
 async def test_texts_that_look_like_json_are_kept_and_objects_sent_as_text_are_understood(

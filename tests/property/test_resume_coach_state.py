@@ -6,8 +6,8 @@ import json
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from agents.resume_coach.acts import understand
 from agents.resume_coach.guide_agent import GuideAgent, Surroundings
-from agents.resume_coach.intents import understand
 from agents.resume_coach.messages import Answer
 from agents.resume_coach.state import CoachState
 from mcp_tools.resume import apply_patch, diff, load_resume
@@ -75,4 +75,4 @@ def sound(state: CoachState) -> bool:
 
 @given(st.text(max_size=300))
 def test_every_text_is_some_message(text: str) -> None:
-    assert understand(text).intent is not None
+    assert understand(text).act is not None

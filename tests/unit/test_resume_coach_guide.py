@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from agents.resume_coach.acts import Act, understand
 from agents.resume_coach.guide_agent import Decision, GuideAgent, Surroundings
-from agents.resume_coach.intents import Intent, understand
 from mcp_tools.resume import load_resume
 from oda.message.language import Language
 from tests.support.coached import ANSWERS, RESUME, TODAY, task_of
@@ -37,7 +37,11 @@ def said(guide: GuideAgent, *messages: str) -> Decision:
 def at(stage: str) -> GuideAgent:
     """A guide that has come to a stage with the contacts."""
     guide = guide_for("missing_contact")
-    ways = {"opening": [], "gathering": ["hm"], "finished": [ANSWERS["missing_contact"], "yes"]}
+    ways = {
+        "opening": [],
+        "gathering": ["tom@brennan.example"],
+        "finished": [ANSWERS["missing_contact"], "yes"],
+    }
     said(guide, *ways.get(stage, [ANSWERS["missing_contact"]]))
     if stage == "drafting":
         guide.load_state({**guide.export_state(), "stage": stage, "execution_doc": None})
@@ -62,7 +66,7 @@ def test_the_way_of_a_task() -> None:
         "basics.phone": "+44 20 7946 0000",
     }
     agreed = guide.step("looks good")
-    assert (stage_of(guide), agreed.intent) == ("finished", Intent.CONFIRM)
+    assert (stage_of(guide), agreed.act) == ("finished", Act.CONFIRM)
     assert agreed.execution_doc == drafted.execution_doc
 
 
@@ -80,7 +84,7 @@ def test_one_may_go_back_at_every_stage(stage: str, message: str, target: str) -
     guide = at(stage)
     before = guide.export_state()
     decision = guide.step(message)
-    assert (decision.intent, decision.target_section) == (Intent.BACKTRACK, target)
+    assert (decision.act, decision.target_section) == (Act.BACKTRACK, target)
     assert guide.export_state() == before, "who asks for a task that is not there goes on here"
 
 
@@ -89,7 +93,7 @@ def test_one_may_go_back_at_every_stage(stage: str, message: str, target: str) -
 def test_one_may_skip_at_every_stage(stage: str, message: str) -> None:
     guide = at(stage)
     decision = guide.step(message)
-    assert (decision.intent, stage_of(guide)) == (Intent.SKIP, "finished")
+    assert (decision.act, stage_of(guide)) == (Act.SKIP, "finished")
     assert decision.execution_doc is None
 
 
@@ -97,7 +101,7 @@ def test_one_may_skip_at_every_stage(stage: str, message: str) -> None:
 def test_a_draft_that_is_refused_is_gone(message: str) -> None:
     guide = at("confirming")
     decision = guide.step(message)
-    assert (decision.intent, stage_of(guide)) == (Intent.REJECT, "gathering")
+    assert (decision.act, stage_of(guide)) == (Act.REJECT, "gathering")
     assert "e-mail" in decision.reply
     again = guide.step("tim@brennan.example +44 20 7946 0001")
     assert again.execution_doc is not None
@@ -145,7 +149,7 @@ def test_the_persons_own_values_take_the_place_of_the_drafts() -> None:
 def test_a_pause_changes_nothing() -> None:
     guide = at("confirming")
     before = guide.export_state()
-    assert guide.step("先到这里吧").intent is Intent.PAUSE
+    assert guide.step("先到这里吧").act is Act.PAUSE
     assert guide.export_state() == before
 
 
@@ -180,4 +184,4 @@ def test_another_task_begins_anew_and_knows_what_was_skipped() -> None:
     ],
 )
 def test_what_only_looks_like_a_command_is_an_answer(message: str) -> None:
-    assert understand(message).intent is Intent.CONTINUE
+    assert understand(message).act is Act.CONTINUE

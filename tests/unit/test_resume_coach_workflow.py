@@ -38,7 +38,7 @@ async def finished() -> CoachState:
 async def test_all_tasks_one_after_the_other() -> None:
     state = await finished()
     assert state.progress.model_dump() == {"done": 4, "skipped": 0, "total": 4}
-    assert (state.score.before, state.score.after) == (66, 100)
+    assert state.score.before < 75 < 85 < state.score.after < 100
     assert state.action is AgentAction.FINISH
     assert apply_patch(RESUME, diff(state.original, state.resume)) == state.resume
     assert diagnose(state.document, today=TODAY) == []
@@ -117,7 +117,7 @@ async def test_a_task_is_diagnosed_again_where_its_entry_is_now() -> None:
 
 
 async def test_a_model_may_not_take_for_ever() -> None:
-    async def hangs(instruction: str, said: str, answer: type[T]) -> T:
+    async def hangs(instruction: str, said: str, answer: type[T], hears: object = None) -> T:
         await asyncio.Event().wait()
         raise AssertionError
 
@@ -148,13 +148,13 @@ async def test_a_clean_resume_is_finished_at_once() -> None:
 
 
 async def test_the_rules_plan_stands_when_a_model_lies_or_fails() -> None:
-    async def fails(instruction: str, said: str, answer: type[T]) -> T:
+    async def fails(instruction: str, said: str, answer: type[T], hears: object = None) -> T:
         raise ConnectionError("down")
 
     resume = load_resume(RESUME)
     by_rules = await PlanAgent(Wordsmith()).generate_plan("", resume, today=TODAY, language="en")
-    plan = await PlanAgent(Wordsmith(fails)).generate_plan("", resume, today=TODAY, language="en")
-    assert plan == by_rules
+    failed = await PlanAgent(Wordsmith(fails)).generate_plan("", resume, today=TODAY, language="en")
+    assert failed == by_rules
 
 
 def test_three_agents_are_registered_and_names_are_taken_once() -> None:

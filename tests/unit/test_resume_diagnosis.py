@@ -11,10 +11,13 @@ import pytest
 import yaml
 
 from mcp_tools.resume import JsonObject, Resume, load_resume
-from mcp_tools.resume.diagnosis import KINDS, Defect, Kind, diagnose, plan, score, score_of
+from mcp_tools.resume.diagnosis import KINDS, Defect, Kind, diagnose, fit, plan, rate, score
+from mcp_tools.resume.diagnosis.reading import Reading
 
 Found = tuple[str, str]
 HALVES = ("learned", "unseen")
+LATER = {"buzzwords", "relevance", "content"}
+"""Kinds that have tests of their own."""
 FLOOR = 0.9
 """Of precision and of recall, in either half."""
 TODAY = date(2026, 3, 15)
@@ -90,7 +93,7 @@ def test_the_resumes_cover_every_kind_both_languages_and_good_resumes() -> None:
     assert languages["zh"] >= 12
     assert languages["en"] >= 12
     assert sum(not one.planted for one in RESUMES) >= 5
-    assert {kind for one in RESUMES for kind, _ in one.planted} == set(KINDS)
+    assert {kind for one in RESUMES for kind, _ in one.planted} == {*KINDS} - LATER
 
 
 @pytest.mark.parametrize(
@@ -99,7 +102,9 @@ def test_the_resumes_cover_every_kind_both_languages_and_good_resumes() -> None:
 def test_a_good_resume_has_hardly_a_plan_and_a_high_score(one: Labelled) -> None:
     tasks = plan(diagnose(one.resume, today=TODAY), one.resume, language="en")
     assert bool(tasks) == bool(one.planted)
-    assert (score(one.resume, today=TODAY) == 100) == (not one.planted)
+    assert bool(one.planted) <= (score(one.resume, today=TODAY) < 100)
+    if not one.planted:
+        assert score(one.resume, today=TODAY) >= 75
 
 
 def job(**fields: Any) -> JsonObject:
@@ -311,9 +316,116 @@ def test_an_empty_resume_lacks_nearly_everything() -> None:
     assert score(resume, today=TODAY) < 70
 
 
-def test_fewer_defects_never_score_less() -> None:
-    everything = [defect for one in RESUMES for defect in diagnose(one.resume, today=TODAY)]
-    scores = [score_of(everything[:count]) for count in range(len(everything))]
-    assert scores == sorted(scores, reverse=True)
-    assert scores[0] == 100
-    assert score_of(everything) >= 0
+GOOD: JsonObject = {
+    "basics": {**ME, "summary": "Data engineer in retail, with six years of streaming pipelines."},
+    "work": [
+        {
+            "name": "Acme",
+            "position": "Data engineer",
+            "startDate": "2020-01",
+            "highlights": [
+                "Built a pipeline in Python that loads 40 million rows a day",
+                "Cut the cost of storage by 30 % with partitioned tables",
+                "Led a team of 4 through the move to Kafka",
+            ],
+        },
+        {
+            "name": "Bolt",
+            "position": "Analyst",
+            "startDate": "2017-02",
+            "endDate": "2019-12",
+            "highlights": [
+                "Wrote 25 SQL reports that 200 shops used every week",
+                "Trained 12 colleagues in SQL",
+            ],
+        },
+    ],
+    "education": [{"institution": "MIT", "startDate": "2013-09", "endDate": "2017-06"}],
+    "skills": [{"name": "Python"}, {"name": "SQL"}, {"name": "Kafka"}],
+}
+BUZZ = "Results-driven team player who leverages synergies and is passionate about innovation"
+JOB = (
+    "We are looking for a data analyst. Requirements: experience with SQL and Tableau, "
+    "proficiency in Python, knowledge of statistics and good communication skills."
+)
+
+
+def with_lines(*lines: str) -> Resume:
+    entries: Any = GOOD["work"]
+    old, new = entries[1], {**entries[0], "highlights": [*lines]}
+    return load_resume({**GOOD, "work": [new, old]})
+
+
+def test_a_resume_that_leaves_nothing_to_wish_has_all_points() -> None:
+    assert diagnose(load_resume(GOOD), today=TODAY) == []
+    assert rate(load_resume(GOOD), today=TODAY).model_dump() == {
+        "score": 100,
+        "completeness": 100,
+        "evidence": 100,
+        "relevance": None,
+        "form": 100,
+    }
+
+
+@pytest.mark.parametrize(
+    "line",
+    [BUZZ, "make it shorter", "Why is that a problem?", "认真负责，积极向上，沟通能力强", "ok"],
+)
+def test_nothing_is_gained_by_words_that_say_nothing(line: str) -> None:
+    few = ["Built a pipeline in Python that loads 40 million rows a day", "Helped with reports"]
+    before = score(with_lines(*few), today=TODAY)
+    assert before < 100
+    assert score(with_lines(*few, line), today=TODAY) <= before
+    assert score(with_lines(few[0], line), today=TODAY) <= before
+    assert score(with_lines(*few, few[0]), today=TODAY) <= before
+    better = "Wrote 12 monthly reports for the board"
+    assert score(with_lines(few[0], better), today=TODAY) > before
+
+
+def test_thin_content_never_has_all_points() -> None:
+    thin: JsonObject = {**GOOD, "work": [{**job(), "highlights": ["Sold 5 bicycles to tourists"]}]}
+    assert score(load_resume(thin), today=TODAY) < 85
+
+
+@pytest.mark.parametrize(
+    ("lines", "intent"),
+    [
+        ([BUZZ, "Dynamic self-starter who thinks outside the box"], "data analyst"),
+        (["赋能业务，打通闭环，实现降本增效", "工作认真负责，抗压能力强"], "投数据分析师"),
+    ],
+)
+def test_a_resume_of_buzzwords_has_findings_and_few_points(lines: list[str], intent: str) -> None:
+    resume = load_resume(
+        {
+            "basics": {**ME, "summary": lines[0]},
+            "work": [job(highlights=lines)],
+            "education": GOOD["education"],
+            "skills": [{"name": "Teamwork"}, {"name": "Leadership"}],
+        }
+    )
+    tasks = plan(diagnose(resume, today=TODAY, job=intent), resume, intent=intent, language="en")
+    assert {task.id for task in tasks} >= {
+        *("buzzwords:basics", "buzzwords:work[0]", "buzzwords:skills", "relevance:skills"),
+    }
+    assert score(resume, today=TODAY, job=intent) < 50
+
+
+def test_a_job_is_compared_with_what_the_resume_shows() -> None:
+    reading = Reading.of(load_resume(GOOD), today=TODAY, job=JOB)
+    beside = fit(reading)
+    assert beside is not None
+    assert {one.asked: one.where for one in beside.shown} == {"SQL": "work[1]", "Python": "work[0]"}
+    assert beside.missing == ["Tableau", "statistics"]
+    assert rate(load_resume(GOOD), today=TODAY, job=JOB).relevance == 50
+    (found,) = diagnose(load_resume(GOOD), today=TODAY, job=JOB)
+    assert (found.kind, found.detail["skills"]) == ("relevance", ["Tableau", "statistics"])
+
+
+def test_a_chinese_job_is_compared() -> None:
+    told = "任职要求：1、本科及以上学历；2、熟悉SQL、Excel，掌握Python；"
+    told += "3、有Tableau或Power BI使用经验者优先；4、具备良好的沟通能力；"
+    told += "5、熟悉统计学，有A/B测试经验。"
+    beside = fit(Reading.of(load_resume(GOOD), today=TODAY, job=told))
+    assert beside is not None
+    assert [one.asked for one in beside.shown] == ["SQL", "Python"]
+    assert beside.missing == ["Excel", "Tableau", "Power BI", "统计学", "A/B测试"]

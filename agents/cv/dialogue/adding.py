@@ -24,7 +24,7 @@ def add(text: str, said: Recognition, pending: tuple[Pending, ...]) -> Step:
         return Step(Ask("dates_reversed", dict(entry.data)), (*waiting, _undated(entry, said)))
     if entry.missing_fields:
         return Step(Ask("missing"), (*waiting, entry))
-    return Step(Act(addition(entry.section, [entry.data, *said.others])), waiting)
+    return Step(Act(addition(entry.section, [entry.data, *said.others], at=entry.at)), waiting)
 
 
 def _on_basics(said: Recognition, pending: tuple[Pending, ...]) -> Step:
@@ -69,4 +69,5 @@ def _undated(entry: PendingEntry, said: Recognition) -> PendingEntry:
         missing_fields=(*asked, *entry.missing_fields),
         latest=asked,
         doubted={name: entry.data[name] for name in _PERIOD},
+        at=entry.at,
     )

@@ -13,9 +13,9 @@ from .understanding.focus import Focus
 def focus_after(
     focus: Focus | None, answered: Iterable[tuple[ToolCall, ToolResult]]
 ) -> Focus | None:
-    """Return the focus after some calls; those that failed do not move it."""
+    """Return the focus after some calls; those that failed or touch no place do not move it."""
     for call, result in answered:
-        if result.success:
+        if result.success and call.name in ("CVReader", "CVEditor", "CVUndo"):
             focus = _touched(call, result)
     return focus
 

@@ -3,25 +3,33 @@
 Pure: nothing is called and nothing is remembered here; see `Outcome`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 
 from mcp_tools.resume import Resume, ResumeError, Section
 
 from .adding import add
-from .choosing import choose, kept_command
-from .decision import Act, Ask, Decision, Defer, Outcome, Step, ToolCall
+from .arrange import arrange, insert_at
+from .choosing import asked_again, choose, kept_command
+from .decision import Act, Ask, Decision, Defer, Outcome, Say, Step, ToolCall
 from .entries import work_on
 from .pending import PendingChoice, PendingEntry, PendingSection, PendingValue, raised
 from .plan import after, undo_calls
 from .situation import Situation
+from .understanding.acts import Act as ActOfTalk
+from .understanding.acts import asks, find_act, format_in, without_talk
+from .understanding.arranging import find_insertion
+from .understanding.commands import find_command
 from .understanding.compound import split_commands
+from .understanding.confidence import CERTAIN
 from .understanding.focus import Focus
-from .understanding.message import language_of
+from .understanding.message import language_of, prepare
 from .understanding.outline import Outline
+from .understanding.picking import is_only_a_name
 from .understanding.recognition import Intent, Recognition
 from .understanding.recognizer import IntentRecognizer
+from .understanding.sections import section_in
 from .understanding.signals import cancelled
 from .unfinished import on_signal
 
@@ -51,11 +59,46 @@ def decide(text: str, situation: Situation) -> Outcome:
     if len(text) > LONGEST_FOR_RULES:
         said = Recognition(language=language_of(text))
         return Outcome(Defer("long"), said, situation.pending, said.language or situation.language)
-    return (
+    if act := find_act(text):
+        return _decide_act(text, act, situation)
+    text = without_talk(text)
+    outcome = (
         _decide_cancelled(text, situation)
+        or _decide_order(text, situation)
         or _decide_compound(text, situation)
         or _decide_one(text, situation)
     )
+    if _stores(outcome, situation) and asks(text):
+        return _decide_act(text, "question", situation)
+    return outcome
+
+
+def _stores(outcome: Outcome, situation: Situation) -> bool:
+    """Tell whether a message would become a part of the resume, or of what is pending."""
+    writes = outcome.recognition.intent in (Intent.ADD, Intent.UPDATE, Intent.DELETE)
+    return writes and (isinstance(outcome.decision, Act) or outcome.pending != situation.pending)
+
+
+def _decide_act(text: str, act: ActOfTalk, situation: Situation) -> Outcome:
+    """Answer what is no data and no edit; what is unfinished stays as it is."""
+    decisions: Mapping[ActOfTalk, Decision] = {
+        "export": Act((ToolCall(name="CVExport", params={"format": format_in(text)}),)),
+        "diagnose": Act((ToolCall(name="CVDiagnose", params={}),)),
+        "question": Defer("advice"),
+        "wish": Defer("creative"),
+        "keep": Say("kept"),
+        "musing": Say("noted"),
+        "chat": Say("noted"),
+    }
+    language = language_of(text)
+    said = Recognition(
+        intent=Intent.READ if act in ("export", "diagnose") else Intent.UNKNOWN,
+        section=section_in(text),
+        creative=act == "wish",
+        confidence=CERTAIN,
+        language=language,
+    )
+    return Outcome(decisions[act], said, situation.pending, language or situation.language)
 
 
 def _decide_cancelled(text: str, situation: Situation) -> Outcome | None:
@@ -77,10 +120,14 @@ def _decide_compound(text: str, situation: Situation) -> Outcome | None:
         return None
     calls: list[ToolCall] = []
     done: list[Outcome] = []
-    for part in parts:
-        outcome = _decide_one(part, situation)
-        if done and _asks_section(outcome):
-            outcome = _decide_one(part, situation, done[-1].recognition.section)
+    for number, part in enumerate(parts):
+        outcome = _decide_order(part, situation) or _decide_one(part, situation)
+        if _asks_section(outcome):
+            behind = None if done else _section_behind(parts[number + 1 :], situation)
+            section = done[-1].recognition.section if done else behind
+            outcome = _decide_one(part, situation, section)
+        if outcome.decision == Say("in_order"):
+            continue
         if not isinstance(outcome.decision, Act) or outcome.recognition.answers:
             last = len(done) + 1 == len(parts)
             return _asking_last(outcome, done[-1], calls) if done and last else None
@@ -92,7 +139,7 @@ def _decide_compound(text: str, situation: Situation) -> Outcome | None:
         focus = Focus.at(str(outcome.decision.calls[-1].params.get("path", "")))
         situation = replace(situation, resume=resume, pending=outcome.pending, focus=focus)
         done.append(outcome)
-    return replace(done[-1], decision=Act(tuple(calls)))
+    return replace(done[-1], decision=Act(tuple(calls))) if done else None
 
 
 def _asking_last(last: Outcome, before: Outcome, calls: Sequence[ToolCall]) -> Outcome | None:
@@ -105,6 +152,13 @@ def _asking_last(last: Outcome, before: Outcome, calls: Sequence[ToolCall]) -> O
     if not isinstance(asked, Ask) or asked.topic not in _SURE_QUESTIONS or not own:
         return None
     return replace(last, decision=Act(tuple(calls), then=asked))
+
+
+def _section_behind(parts: Sequence[str], situation: Situation) -> Section | None:
+    """Return the section of what follows: "加Redis，Go不要了" is about skills all along."""
+    outcome = _decide_one(parts[0], situation) if parts else None
+    acts = outcome is not None and isinstance(outcome.decision, Act)
+    return outcome.recognition.section if outcome and acts else None
 
 
 def _asks_section(outcome: Outcome) -> bool:
@@ -124,6 +178,25 @@ def _decide_one(text: str, situation: Situation, section: Section | None = None)
         said = _placed(said, step.decision)
         outcome = Outcome(step.decision, said, step.pending, said.language or situation.language)
     return replace(outcome, pending=outcome.pending[-MOST_PENDING:])
+
+
+def _decide_order(text: str, situation: Situation) -> Outcome | None:
+    """Decide on a wish for another order, or for something new at a place."""
+    outline = Outline.of(situation.resume, situation.focus)
+    message = prepare(text, today=situation.today)
+    language = message.language or situation.language
+    if arranged := arrange(message, situation.resume, outline):
+        said, step = arranged
+        said = replace(said, language=message.language)
+        return Outcome(step.decision, said, situation.pending, language)
+    command = find_command(message)
+    insertion = find_insertion(message, outline)
+    if insertion is None or command is None or command.intent is not Intent.ADD:
+        return None
+    outcome = _decide_one(insertion.rest, situation)
+    if outcome.recognition.intent is not Intent.ADD:
+        return None
+    return insert_at(insertion, outcome, situation.resume, outline)
 
 
 def _decide_choice(text: str, situation: Situation, outline: Outline) -> Outcome | None:
@@ -176,6 +249,8 @@ def _decided(text: str, said: Recognition, situation: Situation, outline: Outlin
     if said.intent is Intent.UNDO:
         return Step(Act(undo_calls(said.steps, situation.undoable)), pending)
     if said.intent is Intent.UNKNOWN or said.confidence < LEAST_CONFIDENCE:
+        if isinstance(situation.top, PendingChoice) and is_only_a_name(text):
+            return Step(asked_again(situation.top), pending)
         return Step(Defer("unknown"), pending)
     if isinstance(situation.top, PendingChoice | PendingSection | PendingValue):
         pending = pending[:-1]

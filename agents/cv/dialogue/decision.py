@@ -11,8 +11,19 @@ from mcp_tools.resume import Language
 from .pending import Pending
 from .understanding.recognition import Recognition
 
-ToolName = Literal["CVReader", "CVEditor", "CVUndo"]
-Reason = Literal["long", "creative", "unknown"]
+ToolName = Literal[
+    "CVReader",
+    "CVEditor",
+    "CVUndo",
+    "CVExport",
+    "CVDiagnose",
+    "CVFile",
+    "CVImport",
+    "CVFit",
+    "CVTranslate",
+    "CVWrite",
+]
+Reason = Literal["long", "creative", "advice", "unknown"]
 
 
 class ToolCall(BaseModel):

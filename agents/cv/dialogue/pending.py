@@ -23,7 +23,7 @@ class PendingEntry(_Pending):
     """An entry to be added that lacks fields; an `endDate` of `None` means "until now".
 
     `latest` are the fields that were given last, `doubted` dates that were given but cannot be
-    right, because the end is before the start.
+    right, because the end is before the start. `at` is the index where it goes; `None` is the end.
     """
 
     kind: Literal["entry"] = "entry"
@@ -33,6 +33,7 @@ class PendingEntry(_Pending):
     missing_fields: tuple[str, ...]
     latest: tuple[str, ...] = ()
     doubted: JsonObject = {}
+    at: int | None = None
 
     @property
     def asked(self) -> Asked:
@@ -115,6 +116,7 @@ def merged(pending: PendingEntry, said: Recognition) -> PendingEntry:
         missing_fields=missing_fields(pending.section, data),
         latest=tuple(new),
         doubted={k: v for k, v in pending.doubted.items() if k not in data},
+        at=pending.at,
     )
 
 

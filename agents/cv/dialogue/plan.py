@@ -43,11 +43,15 @@ def after(calls: Sequence[ToolCall], resume: Resume) -> Resume:
     return resume
 
 
-def addition(section: str, entries: Sequence[JsonObject]) -> tuple[ToolCall, ...]:
-    """Return the call that adds complete entries; an open end is left out."""
+def addition(
+    section: str, entries: Sequence[JsonObject], *, at: int | None = None
+) -> tuple[ToolCall, ...]:
+    """Return the calls that add complete entries, `at` an index; an open end is left out."""
     values: list[JsonValue] = [
         {name: value for name, value in entry.items() if value is not None} for entry in entries
     ]
+    if at is not None:
+        return tuple(edit_call(f"{section}[{at + n}]", "add", v) for n, v in enumerate(values))
     return (edit_call(section, "add", values[0] if len(values) == 1 else values),)
 
 

@@ -1,6 +1,7 @@
 """The words that report what tools have done."""
 
 from collections.abc import Sequence
+from typing import cast
 
 from pydantic import BaseModel, ConfigDict, JsonValue
 
@@ -11,6 +12,7 @@ from mcp_tools.resume import (
     Path,
     Resume,
     field_label,
+    read,
     section_label,
 )
 
@@ -43,6 +45,14 @@ class _Reporter:
     def line(self, call: ToolCall, result: ToolResult) -> str:
         if not result.success:
             return result.error or ""
+        if call.name == "CVExport" and isinstance(result.value, dict):
+            return self._say("exported", **result.value)
+        if call.name == "CVFit" and isinstance(result.value, dict):
+            return self._fits(result.value)
+        if call.name == "CVImport" and isinstance(result.value, dict):
+            return self._imported(result.value)
+        if call.name == "CVDiagnose":
+            return self._diagnosed(result.value if isinstance(result.value, list) else [])
         place = Path.parse(result.path)
         if call.name == "CVUndo":
             what = self._say(f"edit_{result.undone}", section=self._section(place))
@@ -52,10 +62,46 @@ class _Reporter:
         match call.params["action"]:
             case "add":
                 return self._added(place, result.value)
+            case "move":
+                return self._moved(place, call.params.get("value"))
             case "delete":
                 return self._deleted(place, result.value)
             case _:
                 return self._updated(place, call.params.get("value"))
+
+    def _fits(self, found: JsonObject) -> str:
+        asked = found["asked"]
+        lines = [
+            self._say(
+                "fit_shown" if one["shown"] else "fit_missing",
+                term=one["term"],
+                paths=joined(map(str, cast("list[str]", one["shown"])), self._language),
+            )
+            for one in (asked if isinstance(asked, list) else [])
+            if isinstance(one, dict)
+        ]
+        return self._say("fits", lines=numbered(lines)) if lines else self._say("fit_nothing")
+
+    def _imported(self, found: JsonObject) -> str:
+        sections = found["sections"]
+        counts = [
+            f"{section_label(name, self._language)} {count}"
+            for name, count in (sections if isinstance(sections, dict) else {}).items()
+        ]
+        left = cast("list[str]", found["not_understood"])
+        lost = self._say("imported_left", lines=numbered(left)) if left else ""
+        return self._say(
+            "imported",
+            name=found["name"],
+            sections=joined(counts, self._language),
+            left=lost or self._say("imported_whole"),
+        )
+
+    def _diagnosed(self, findings: Sequence[JsonValue]) -> str:
+        lines = numbered(
+            f"{found['finding']} {found['goal']}" for found in findings if isinstance(found, dict)
+        )
+        return self._say("diagnosed", findings=lines) if lines else self._say("nothing_wrong")
 
     def _read(self, place: Path, value: JsonValue) -> str:
         label = self._section(place)
@@ -83,6 +129,20 @@ class _Reporter:
         if _is_entry(place):
             return self._say("added", section=label, entry=self._entry(place, value))
         return self._say("added_to", **self._field(place, value))
+
+    def _moved(self, place: Path, value: JsonValue) -> str:
+        """Tell the order of what a place is among now."""
+        if len(place.steps) == 1 and not isinstance(value, list):
+            shown = [name for name in self._resume.order if self._resume.entries(name)]
+            names = (section_label(name, self._language) for name in shown)
+            return self._say("moved_section", order=joined(names, self._language))
+        parent = place if isinstance(value, list) else place.parent
+        found = read(self._resume, str(parent))
+        items = found if isinstance(found, list) else []
+        lines = (
+            self._entry(parent, item) if isinstance(item, dict) else str(item) for item in items
+        )
+        return self._say("moved", section=self._section(place), order=numbered(lines))
 
     def _updated(self, place: Path, value: JsonValue) -> str:
         changed = value if isinstance(value, dict) and _is_entry(place) else None

@@ -75,7 +75,7 @@ def _pointed_at(
         return Found(places)
     if target.newest or target.oldest:
         choose = max if target.newest else min
-        return Found((choose(places, key=lambda place: _recency(resume, place)),))
+        return Found((choose(places, key=lambda place: recency(resume, place)),))
     return Found(places) if len(places) == 1 else Several(places)
 
 
@@ -124,7 +124,8 @@ def _beside(places: Sequence[Place], focused: Place | None, beside: Beside) -> R
     return Found(near) if near else Missing(number=index + 1)
 
 
-def _recency(resume: Resume, place: Place) -> tuple[str, str, int]:
+def recency(resume: Resume, place: Place) -> tuple[str, str, int]:
+    """Return what sorts entries by time, the newest last."""
     entry = resume.entries(place.section)[place.index]
     start, end = entry.get("startDate"), entry.get("endDate")
     dated = start or entry.get("date") or entry.get("releaseDate") or ""

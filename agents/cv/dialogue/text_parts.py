@@ -10,7 +10,9 @@ from .plan import edit_call
 from .understanding.outline import Outline
 from .understanding.recognition import Intent, Recognition
 
-_LEFT_OVER = re.compile(r"(?<=[,，、;；。])\s*[,，、;；]+|^[\s,，、;；]+|[\s,，、;；]+$|(?<= ) +")
+_LEFT_OVER = re.compile(
+    r"(?<=[,，、;；。])\s*[,，、;；]+|^[\s,，、;；]+|(?<![\s,，、;；])[\s,，、;；]+$|(?<= ) +"
+)
 """Marks and spaces that stand between nothing once words are gone."""
 
 

@@ -23,6 +23,7 @@ from oda.server import (
     problem_responses,
 )
 
+from ..files import file_name
 from ..memory import RESUME_KEY, Memory
 from .models import RESUME, ImportResponse, ResumeDocument
 from .refusals import refusal
@@ -152,8 +153,7 @@ def _plain(document: JsonObject) -> Response:
 
 
 def _file(resume: Resume, rendered: Rendered, *, is_page: bool) -> Response:
-    person = resume.basics.name if resume.basics and resume.basics.name else ""
-    name = f"resume-{person}{rendered.suffix}" if person else f"resume{rendered.suffix}"
+    name = file_name(resume, "resume", rendered.suffix)
     headers = page_headers(name) if is_page else download_headers(name)
     return Response(
         rendered.content,

@@ -34,6 +34,8 @@ class ChatRequest(BaseModel):
     """Whether `resume_data` replaces the existing resume; undo reverts that."""
     expected_version: Annotated[int, JSON_INTEGER] | None = None
     """Version that the sender has seen: at another one nothing is done, and that is a 409."""
+    files: Annotated[list[Annotated[str, Field(max_length=512)]], Field(max_length=10)] = []
+    """Names of artifacts of the conversation that the message is about. A form takes files, too."""
 
 
 class ToolCallMade(BaseModel):
@@ -78,7 +80,7 @@ class ChatResponse(BaseModel):
     reply: str
     """In the language of the message."""
     tool_call: ToolCallMade | None
-    """The last call. Undoing an edit is not reported, since clients cannot call it."""
+    """The last call, if it was to read or to edit; the other tools are not for clients."""
     tool_result: ToolAnswer | None
     metadata: Metadata
     resume: ResumeDocument

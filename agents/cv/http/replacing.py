@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from mcp_tools.resume import JsonObject, Resume, check_version, diff, load_resume, record
-from mcp_tools.resume.edit import Edited, bump_version
+from mcp_tools.resume import Resume, check_version, exchange, record
 
 from ..dialogue.pending import PendingEntry
 from ..memory import Memory
@@ -27,28 +26,9 @@ def replaced(
         check_version(resume, expected_version)
     if given.is_empty and not resume.is_empty:
         return {}, None
-    edited = _exchange(resume, given)
+    edited = exchange(resume, given)
     memory.history = record(memory.history, edited)
     memory.resume = edited.resume
     memory.pending = tuple(item for item in memory.pending if isinstance(item, PendingEntry))
     changes = {key: value for key, value in after.items() if state.get(key) != value}
     return changes, edited.resume.version
-
-
-def _exchange(resume: Resume, given: Resume) -> Edited:
-    before = _at_version(resume.to_json(), resume.version)
-    after = _at_version(given.to_json(), resume.version)
-    return Edited(
-        resume=load_resume(bump_version(after)),
-        path="",
-        action="update",
-        value=None,
-        patch=tuple(diff(before, after)),
-        inverse=tuple(diff(after, before)),
-    )
-
-
-def _at_version(document: JsonObject, version: int) -> JsonObject:
-    """The document at that version, so that no patch has the version in it, which only grows."""
-    meta = document.get("meta")
-    return {**document, "meta": {**(meta if isinstance(meta, dict) else {}), "version": version}}

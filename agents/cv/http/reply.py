@@ -148,7 +148,7 @@ def _words(request: ChatRequest, turn: TurnRecord, said: Turn | None) -> str:
 
 
 def _shown(call: ToolCall | None) -> ToolCallMade | None:
-    if call is None or call.name == "CVUndo":
+    if call is None or call.name not in ("CVReader", "CVEditor"):
         return None
     return ToolCallMade(name=call.name, params=call.params)
 

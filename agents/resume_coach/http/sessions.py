@@ -1,6 +1,7 @@
 """`/api/resume-coach/sessions`: begin, talk, look, compare."""
 
 import json
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 from urllib.parse import quote
 
@@ -23,14 +24,15 @@ from oda.server import (
 )
 from oda.telemetry import current_trace_id
 
+from ..acts import Act, understand
 from ..agent import LONGEST_MESSAGE
-from ..intents import Intent, understand
 from ..messages import Answer, Start
 from ..state import CoachState
 from ..view import View, view_of
 from .turns import COACHING_EVENTS, TurnReader, coach_state
 
-router = APIRouter(prefix="/api/resume-coach/sessions", tags=["resume_coach"])
+router_prefix = "/api/resume-coach/sessions"
+router = APIRouter(prefix=router_prefix, tags=["resume_coach"])
 
 SessionId = Annotated[
     str, Path(max_length=128, json_schema_extra={"format": "id"}, description="Of the coaching")
@@ -47,6 +49,9 @@ _DIFF: dict[str, Any] = {
 }
 
 
+BEGUN: dict[str, Any] = {**_STREAM, "links": _COACHING}
+
+
 class Words(BaseModel):
     """A message in words."""
 
@@ -59,16 +64,13 @@ class Words(BaseModel):
     "",
     status_code=201,
     response_model=View,
-    responses={201: {**_STREAM, "links": _COACHING}, **problem_responses(409, 413, 415)},
+    responses={201: BEGUN, **problem_responses(409, 413, 415)},
 )
 async def start_coaching(
     body: Start, conversations: Conversations, accept: Accept = ""
 ) -> Response:
     """Begin with a resume and what is wanted of it: the plan, and the first task's opening."""
-    text = _checked(body)
-    session = await conversations.begin()
-    here = {"Location": f"{router.prefix}/{quote(session.session_id)}"}
-    return await _answer(conversations, session, text, accept, here, status=201)
+    return await begin(body, conversations, accept)
 
 
 @router.post(
@@ -81,7 +83,7 @@ async def send_coaching_message(
 ) -> Response:
     """Say something, or answer the draft: `confirm`, maybe with `edits` of its values."""
     session = await conversations.get(session_id)
-    _check_answerable(_begun(session), body)
+    _check_answerable(begun(session), body)
     text = body.message if isinstance(body, Words) else body.as_text()
     return await _answer(conversations, session, text, accept, {}, status=200)
 
@@ -91,7 +93,7 @@ async def get_coaching(session_id: SessionId, conversations: Conversations) -> V
     """The coaching as it is."""
     session = await conversations.get(session_id)
     trace_id = current_trace_id() or ""
-    return view_of(_begun(session), session_id=session.session_id, trace_id=trace_id)
+    return view_of(begun(session), session_id=session.session_id, trace_id=trace_id)
 
 
 @router.get(
@@ -103,7 +105,7 @@ async def get_coaching_diff(
     format: Annotated[Literal["json", "text", "html"], Query()] = "json",
 ) -> Response:
     """The changes since the beginning."""
-    state = _begun(await conversations.get(session_id))
+    state = begun(await conversations.get(session_id))
     if format == "text":
         return Response(text_diff(state.original, state.resume), media_type="text/plain")
     if format == "html":
@@ -112,6 +114,23 @@ async def get_coaching_diff(
     patch = diff(state.original, state.resume)
     content = json.dumps(patch, ensure_ascii=False).encode()
     return Response(content, media_type="application/json")
+
+
+async def begin(
+    start: Start, conversations: AppConversations, accept: str, notes: Sequence[str] = ()
+) -> Response:
+    """Begin a coaching, and answer with its view.
+
+    Args:
+        notes: What was not understood of the file that it begins with.
+
+    Raises:
+        Refusal: it is too long, or its resume is invalid.
+    """
+    text = _checked(start.model_copy(update={"notes": [*notes]}))
+    session = await conversations.begin()
+    here = {"Location": f"{router.prefix}/{quote(session.session_id)}"}
+    return await _answer(conversations, session, text, accept, here, status=201)
 
 
 async def _answer(
@@ -157,7 +176,12 @@ def _checked(start: Start) -> str:
     return text
 
 
-def _begun(session: OdaSession) -> CoachState:
+def begun(session: OdaSession) -> CoachState:
+    """Return the coaching of a session.
+
+    Raises:
+        Refusal: it has none yet.
+    """
     state = coach_state(session.state.to_dict())
     if state is None:
         raise Refusal(
@@ -177,8 +201,9 @@ def _check_answerable(state: CoachState, body: Words | Answer) -> None:
             code="nothing_to_confirm",
             remedy="answer with a message",
         )
-    goes_back = isinstance(body, Words) and understand(body.message).intent is Intent.BACKTRACK
-    if state.finished and not goes_back:
+    still = (Act.BACKTRACK, Act.REQUEST)
+    goes_on = isinstance(body, Words) and understand(body.message).act in still
+    if state.finished and not goes_on:
         raise Refusal(
             409,
             "All tasks are done or skipped.",

@@ -16,6 +16,7 @@ from oda.orchestration.response import RESPONSE_KEY, Response
 from oda.orchestration.state import STATE_KEY
 from oda.server import AppConversations, Frame, Refusal
 
+from ..scene import coach_agents
 from ..state import CoachState
 from ..view import View, view_of
 
@@ -35,6 +36,12 @@ class Said(TypedDict):
     kind: str
 
 
+class SpokenPiece(TypedDict):
+    """The next piece of what a model says to the person; the view's reply takes its place."""
+
+    text: str
+
+
 class NoView(TypedDict):
     """The reason why there is no view."""
 
@@ -42,10 +49,16 @@ class NoView(TypedDict):
     text: str
 
 
-COACHING_EVENTS: Mapping[str, Any] = {"progress": Said, "view": View, "error": NoView}
+COACHING_EVENTS: Mapping[str, Any] = {
+    "progress": Said,
+    "text": SpokenPiece,
+    "view": View,
+    "error": NoView,
+}
 """Types of the events in a stream, by event name.
 
-`progress` carries the agents' messages as they arrive; `view` or `error` ends the stream.
+`progress` carries the agents' messages as they arrive, `text` the reply as it is written;
+`view` or `error` ends the stream.
 """
 
 
@@ -80,7 +93,7 @@ class TurnReader:
         """Yield the frames of `COACHING_EVENTS`; an empty batch is a heartbeat."""
         async with aclosing(self._read()) as told:
             async for messages in told:
-                yield [Frame(None, "progress", to_json(message)) for message in messages]
+                yield [_frame(message) for message in messages]
         try:
             yield [Frame(None, "view", self._end().model_dump_json().encode())]
         except Refusal as refusal:
@@ -101,15 +114,18 @@ class TurnReader:
     def _take(self, event: Event) -> Sequence[JsonObject]:
         if (progress := progress_of(event)) is not None:
             message = progress.get("message") or {}
-            if not message or message["partial"]:
+            if not message:
                 return ()
+            if message["partial"]:
+                return [{"text": message["content"]}]
             self._told.append(_shown(message))
             return self._told[-1:]
         told = event.custom_metadata or {}
         if RESPONSE_KEY in told:
             self._response = Response.model_validate(told[RESPONSE_KEY])
             self._state = coach_state(event.actions.state_delta)
-        if STEP_KEY not in told or not isinstance(event.output, dict):
+        ended = (told.get(STEP_KEY) or {}).get("name")
+        if ended != coach_agents.name or not isinstance(event.output, dict):
             return ()
         messages = [_shown(message) for message in event.output["output"]["messages"]]
         already, self._told = self._told, []
@@ -127,6 +143,10 @@ class TurnReader:
             raise Refusal(409, response.error.message, code=response.error.code)
         assert self._state is not None
         return view_of(self._state, session_id=turn.session_id, trace_id=turn.trace_id or "")
+
+
+def _frame(message: JsonObject) -> Frame:
+    return Frame(None, "progress" if "agent" in message else "text", to_json(message))
 
 
 def _shown(message: JsonObject) -> JsonObject:

@@ -21,6 +21,9 @@ Kind = Literal[
     "duplicate",
     "unsupported_skill",
     "spelling",
+    "buzzwords",
+    "relevance",
+    "content",
 ]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 Severity = Literal["high", "medium", "low"]
@@ -44,6 +47,9 @@ class Defect(BaseModel):
         duplicate           path, first: the earlier path, text
         unsupported_skill   skill, level, or skills for a long list
         spelling            path, wrong, right
+        buzzwords           lines: [{path, line}], texts, limit, what: summary | lines | skills
+        relevance           skills: what is asked for and not shown; source: job | role
+        content             path, line: what a model objects to, as it stands there
     """
 
     model_config = ConfigDict(frozen=True)

@@ -12,15 +12,18 @@ from .rules import RULES
 _SECTIONS = ("", *SECTIONS)
 
 
-def diagnose(resume: Resume, *, today: date, language: Language | None = None) -> list[Defect]:
+def diagnose(
+    resume: Resume, *, today: date, language: Language | None = None, job: str = ""
+) -> list[Defect]:
     """Return what a recruiter would stumble over, by kind and place; the same for the same resume.
 
     Args:
         resume: Any resume that could be loaded.
         today: Against which times are judged.
         language: Whose limits hold for lengths; without it, that in which most is written.
+        job: The description of the job that it is meant for, or its name.
     """
-    reading = Reading.of(resume, today=today, language=language)
+    reading = Reading.of(resume, today=today, language=language, job=job)
     found = [defect for rule in RULES for defect in rule(reading)]
     return sorted(found, key=_place)
 

@@ -8,27 +8,34 @@ from mcp_tools.resume.labels import Language
 
 from .defects import Defect, Kind
 from .diagnose import diagnose
+from .objections import objection
 from .planning import Task, task_of
 from .wording import mended_text
 
 _ANSWERED_ANEW: frozenset[Kind] = frozenset(
     {
         *("missing_dates", "impossible_dates", "missing_contact", "missing_section"),
-        *("no_metrics", "too_short", "unsupported_skill"),
+        *("no_metrics", "too_short", "unsupported_skill", "relevance"),
     }
 )
 """Kinds that another answer mends in another way; of the others nothing is left once it is done."""
 
 
 def followed(
-    tasks: Iterable[Task], before: Resume, after: Resume, *, today: date, language: Language
+    tasks: Iterable[Task],
+    before: Resume,
+    after: Resume,
+    *,
+    today: date,
+    language: Language,
+    job: str = "",
 ) -> list[Task]:
     """Return the tasks as they stand after an edit.
 
     Every task points to where its entry is now. One that is still open names the defects that are
     left; it is done when none of them is. All else stays as it is.
     """
-    found = diagnose(after, today=today)
+    found = diagnose(after, today=today, job=job)
     return [
         _kept(task, before, after)
         if task.status in ("done", "skipped")
@@ -37,12 +44,12 @@ def followed(
     ]
 
 
-def reopened(task: Task, resume: Resume, *, today: date, language: Language) -> Task:
+def reopened(task: Task, resume: Resume, *, today: date, language: Language, job: str = "") -> Task:
     """Return a completed task for the current resume.
 
     If no defects are left it says so, and keeps only defects that can be edited again.
     """
-    found = diagnose(resume, today=today)
+    found = diagnose(resume, today=today, job=job)
     if left := [defect for defect in found if _belongs(defect, task, task.entry)]:
         return _renewed(task, left, resume, language)
     kept = task.defects if task.kind in _ANSWERED_ANEW else ()
@@ -54,10 +61,20 @@ def _followed(
     task: Task, found: Sequence[Defect], before: Resume, after: Resume, language: Language
 ) -> Task:
     entry = task.entry if task.entry is None else _moved(task.section, task.entry, before, after)
+    if task.kind == "content":
+        kept = _kept(task, before, after)
+        stands = tuple(filter(None, (_stands(defect, after) for defect in kept.defects)))
+        return kept.model_copy(update={"defects": stands} if stands else {"status": "done"})
     left = [defect for defect in found if _belongs(defect, task, entry)]
     if not left or (task.entry is not None and entry is None):
         return _kept(task, before, after).model_copy(update={"status": "done"})
     return _renewed(task, left, after, language)
+
+
+def _stands(defect: Defect, resume: Resume) -> Defect | None:
+    """Return the defect where the words now stand that are objected to; None if they are gone."""
+    entry = "" if defect.entry is None else f"[{defect.entry}]"
+    return objection(resume, f"{defect.section}{entry}", str(defect.detail["line"]))
 
 
 def _kept(task: Task, before: Resume, after: Resume) -> Task:
@@ -79,7 +96,7 @@ def _renewed(task: Task, left: Sequence[Defect], resume: Resume, language: Langu
 def _belongs(defect: Defect, task: Task, entry: int | None) -> bool:
     if defect.kind != task.kind or (task.section and defect.section != task.section):
         return False
-    if task.kind in ("spelling", "duplicate", "unsupported_skill"):
+    if task.kind in ("spelling", "duplicate", "unsupported_skill", "relevance"):
         return True
     if defect.entry != entry:
         return False

@@ -17,11 +17,14 @@ Status = Literal["pending", "active", "done", "skipped"]
 MAX_TASKS = 12
 """Maximum number of tasks: a person would not go through more in one sitting."""
 _MAX_OF_A_KIND = 4
+_MAX_OF_CONTENT = 5
+"""Of what only a model has seen."""
 
 _ONE_TASK: Mapping[Kind, Literal["resume", "section"]] = {
     "spelling": "resume",
     "duplicate": "section",
     "unsupported_skill": "section",
+    "relevance": "section",
 }
 """Kinds of defects that form one task for the whole resume or section."""
 
@@ -96,9 +99,11 @@ def _grouped(defects: Iterable[Defect]) -> Iterator[list[Defect]]:
     groups: dict[tuple[object, ...], list[Defect]] = {}
     for defect in defects:
         groups.setdefault(_group_key(defect), []).append(defect)
+    empty = {key[1:] for key in groups if key[0] == "buzzwords"}
     missing = any(kind == "missing_section" for kind, *_ in groups)
     for key, group in groups.items():
-        if not (missing and key[:2] == ("too_short", "")):
+        is_said = key[0] in ("no_metrics", "weak_verbs") and key[1:3] in empty
+        if not is_said and not (missing and key[:2] == ("too_short", "")):
             yield group
 
 
@@ -114,7 +119,7 @@ def _group_key(defect: Defect) -> tuple[object, ...]:
 
 def _each(defect: Defect) -> str:
     """Return what tells apart several tasks of one kind in one place."""
-    told = {"too_long": "path", "gap": "start"}.get(defect.kind, "")
+    told = {"too_long": "path", "gap": "start", "content": "path"}.get(defect.kind, "")
     return str(defect.detail.get(told) or "")
 
 
@@ -157,7 +162,9 @@ def _capped(groups: Iterable[list[Defect]]) -> list[list[Defect]]:
     counts: Counter[Kind] = Counter()
     kept: list[list[Defect]] = []
     for group in groups:
-        counts[group[0].kind] += 1
-        if counts[group[0].kind] <= _MAX_OF_A_KIND and len(kept) < MAX_TASKS:
+        kind = group[0].kind
+        counts[kind] += 1
+        most = _MAX_OF_CONTENT if kind == "content" else _MAX_OF_A_KIND
+        if counts[kind] <= most and len(kept) < MAX_TASKS:
             kept.append(group)
     return kept

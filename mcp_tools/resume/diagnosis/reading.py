@@ -123,11 +123,15 @@ class Reading:
     resume: Resume
     today: date
     language: Language
+    job: str = ""
+    """The job that it is meant for: its description, or what the person says of it."""
 
     @classmethod
-    def of(cls, resume: Resume, *, today: date, language: Language | None = None) -> "Reading":
+    def of(
+        cls, resume: Resume, *, today: date, language: Language | None = None, job: str = ""
+    ) -> "Reading":
         """Read a resume; without a `language` it is the one in which most of it is written."""
-        return cls(resume, today, language or language_of(texts_in(resume.to_json())))
+        return cls(resume, today, language or language_of(texts_in(resume.to_json())), job)
 
     @cached_property
     def now(self) -> Months:

@@ -58,6 +58,14 @@ class Words(_Record):
     present: Pattern
     lead_in: Pattern
     sentence: Pattern
+    deed_zh: Pattern
+    no_deed_en: Pattern
+    orders_en: Pattern
+    schools: Pattern
+    occupied: Pattern
+    introduced: Pattern
+    buzz: Pattern
+    filler: Sequence[tuple[Pattern, str]]
 
     @cached_property
     def weak_opening(self) -> re.Pattern[str]:

@@ -94,6 +94,8 @@ def _variant(defect: Defect) -> str:
         return str(detail.get("reason"))
     if defect.kind == "gap" and detail.get("end") is None:
         return "open"
+    if defect.kind == "relevance":
+        return str(detail.get("source"))
     if defect.kind == "unsupported_skill" and "skills" in detail:
         return "listed"
     return str(detail.get("what"))
@@ -114,7 +116,14 @@ def _pieces(defects: Sequence[Defect], language: Language) -> dict[str, object]:
         ],
         "dates": [str(first.get(name)) for name in fields],
         "openings": _quoted([defect.detail.get("opening") for defect in defects], language),
-        "texts": _quoted([defect.detail.get("text") for defect in defects], language),
+        "texts": _quoted(
+            [
+                text
+                for defect in defects
+                for text in (_items(defect.detail.get("texts")) or [defect.detail.get("text")])
+            ],
+            language,
+        ),
         "words": [f"{d.detail.get('wrong')} → {d.detail.get('right')}" for d in defects],
         "skills": skills,
     }

@@ -111,7 +111,6 @@ _PLANS: Mapping[Section, _Plan] = MappingProxyType(
         "references": _Plan("name", paragraphs=("reference",)),
     }
 )
-"""The sections in the order in which a reader meets them."""
 
 _RESUME: Mapping[Language, str] = MappingProxyType({"zh": "简历", "en": "Resume"})
 _COLON: Mapping[Language, str] = MappingProxyType({"zh": "：", "en": ": "})
@@ -141,18 +140,12 @@ def page_of(resume: Resume, language: Language | None = None) -> Page:
 
 
 def _parts(resume: Resume, language: Language) -> Iterator[Part]:
-    for section in _order(resume):
+    for section in resume.order:
         plan = _PLANS[section]
         items = [_item(entry, section, plan, language) for entry in resume.entries(section)]
         if shown := tuple(item for item in items if item is not None):
             heading = _heading(section_label(section, language), language)
             yield Part(section, heading, plan.layout, shown)
-
-
-def _order(resume: Resume) -> list[Section]:
-    """Someone who has not worked yet is shown by what they study."""
-    first: list[Section] = [] if resume.entries("work") else ["education"]
-    return first + [section for section in _PLANS if section not in first]
 
 
 def _item(entry: JsonObject, section: Section, plan: _Plan, language: Language) -> Item | None:

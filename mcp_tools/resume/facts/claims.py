@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from functools import partial
 
 from pydantic import JsonValue
 
@@ -9,13 +10,14 @@ from mcp_tools.resume.dates import parse_date
 from mcp_tools.resume.errors import InvalidDateError
 
 from .known import Known
-from .names import is_named, plain, readable
-from .numbers import Claim, numbers_claimed
+from .names import is_named, is_place, plain, readable
+from .numbers import Claim, magnitudes_claimed, numbers_claimed
+from .terms import evidence_in
 from .times import dates_in, is_known_time
 
 _DATES = frozenset({"startDate", "endDate", "date", "releaseDate"})
 _LINKS = frozenset({"url", "image"})
-_NAMES = frozenset(
+NAMES = frozenset(
     {
         "work.name",
         "volunteer.organization",
@@ -29,6 +31,7 @@ _NAMES = frozenset(
         "profiles.username",
     }
 )
+"""Fields that hold the name of a company, a school, an issuer or a person."""
 _WITHOUT_NUMBERS = frozenset(
     {"keywords", "courses", "name", "roles", "fluency", "username", "network"}
 )
@@ -41,6 +44,7 @@ _EMAIL = re.compile(r"(?<![a-z\d.+-])[a-z\d_.+-]{1,64}@[a-z\d-]+(?:\.[a-z\d-]+)+
 _URL = re.compile(
     r"https?://[^\s，。；、）)]+|www\.[^\s，。；、）)]+|(?<![\w.-])[\w-]{1,63}(?:\.[\w-]{1,63}){1,5}/[^\s，。；、）)]*"
 )
+_IN_BRACKETS = re.compile(r"[(（\[【]([^()（）\[\]【】]{1,60})[)）\]】]")
 _PHONE = re.compile(r"(?<![\w.])\+?\(?\d[\d\s().-]{6,24}\d(?!\w)")
 _LEAST_PHONE_DIGITS = 7
 _LONGEST_TEXT = 20_000
@@ -57,23 +61,23 @@ def unsaid(section: str, field: str | None, value: JsonValue, known: Known) -> l
     """
     found = [
         fact
-        for holder, name, text in _leaves(section, field, value)
+        for holder, name, text in leaves(section, field, value)
         for fact in _unsaid_in(f"{holder}.{name}", name, text, known)
     ]
     return list(dict.fromkeys(found))
 
 
-def _leaves(holder: str, field: str | None, value: JsonValue) -> Iterator[tuple[str, str, str]]:
+def leaves(holder: str, field: str | None, value: JsonValue) -> Iterator[tuple[str, str, str]]:
     """The texts in a value, with the names of what holds them and of their field."""
     if isinstance(value, dict):
         for name, item in value.items():
             if name in NESTED or holder == "":
-                yield from _leaves(name, None, item)
+                yield from leaves(name, None, item)
             else:
-                yield from _leaves(holder, name, item)
+                yield from leaves(holder, name, item)
     elif isinstance(value, list):
         for item in value:
-            yield from _leaves(holder, field, item)
+            yield from leaves(holder, field, item)
     elif isinstance(value, str | int | float) and not isinstance(value, bool):
         yield holder, field or "", str(value)
 
@@ -84,8 +88,9 @@ def _unsaid_in(place: str, field: str, text: str, known: Known) -> Iterator[str]
         return
     if field in _DATES:
         yield from _unsaid_date(text, known)
-    elif place in _NAMES:
-        if not is_named(text, known.text):
+    elif place in NAMES:
+        added = (part for part in _IN_BRACKETS.findall(text) if not is_place(part))
+        if not all(map(partial(_is_known_name, known=known), (text, *added))):
             yield text
     elif field in _LINKS or field == "phone":
         is_known = _is_known_link if field in _LINKS else _is_known_phone
@@ -93,6 +98,10 @@ def _unsaid_in(place: str, field: str, text: str, known: Known) -> Iterator[str]
             yield text
     else:
         yield from _unsaid_in_prose(field, text, known)
+
+
+def _is_known_name(name: str, known: Known) -> bool:
+    return is_named(name, known.text) or evidence_in(known.text).renders(name)
 
 
 def _unsaid_date(text: str, known: Known) -> Iterator[str]:
@@ -126,13 +135,21 @@ def _unsaid_in_prose(field: str, text: str, known: Known) -> Iterator[str]:
     for claim in numbers_claimed(text, names=known.text):
         if not _is_known_number(claim, known):
             yield claim.text
+    for written, least, most in magnitudes_claimed(text):
+        if not _is_known_magnitude(written, least, most, known):
+            yield written
+
+
+def _is_known_magnitude(written: str, least: float, most: float, known: Known) -> bool:
+    counted = (number for number in known.numbers if number not in known.times.years)
+    return written.casefold() in known.text or any(least <= n < most for n in counted)
 
 
 def _is_known_number(claim: Claim, known: Known) -> bool:
     if claim.values & known.numbers:
         return True
     if claim.unit.startswith(_YEARS_BEHIND):
-        years = known.times.years | {known.today.year}
+        years = known.working_years
         spans = {abs(one - other) for one in years for other in years}
         return any(value + slack in spans for value in claim.values for slack in (-1, 0, 1))
     return bool(claim.values <= {1.0})

@@ -24,14 +24,19 @@ def unsaid_names(text: str, known: Known) -> list[str]:
     text = readable(text)
     spoken = {*_LATIN.findall(known.text)}
     found = [
-        *(word for word in _names(text) if not _is_spoken(word, spoken)),
+        *(word for word in latin_names(text) if not _is_spoken(word, spoken)),
         *(name for name in listed_names(plain(text)) if not is_named(name, known.text)),
         *(one[0] for one in _ORGANIZATION.finditer(text) if one["own"] not in known.text),
     ]
     return list(dict.fromkeys(found))
 
 
-def _names(text: str) -> Iterator[str]:
+def organizations(text: str) -> list[str]:
+    """The Chinese names of organizations in a text, with two characters of their own."""
+    return [one[0] for one in _ORGANIZATION.finditer(text)]
+
+
+def latin_names(text: str) -> Iterator[str]:
     """Yield the Latin words that are written like names; figures alone are not."""
     for match in _WORD.finditer(text):
         word = match[0].rstrip(".")

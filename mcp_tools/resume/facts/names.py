@@ -16,6 +16,7 @@ _PLACE = re.compile(
     r"北京|上海|天津|重庆|广州|深圳|杭州|南京|武汉|成都|西安|苏州|厦门|青岛|长沙|郑州|大连|中国|香港|台湾|澳门"
     r"|(?:华|东|西|南|北)?(?:东|西|南|北|中)方?|河北|河南|山东|山西|湖北|湖南|广东|广西|江苏|浙江|福建|安徽|四川"
 )
+_KIND = re.compile(r"^(?:大学|学院|银行|医院|中学|小学|证券|师范|理工|工业|科学|技术|交通)+")
 _HAN = r"\u3400-\u9fff"
 
 
@@ -63,6 +64,11 @@ def _stands(name: str, said: str) -> bool:
     return _is_abbreviated(core, said)
 
 
+def is_place(text: str) -> bool:
+    """Return whether a text is the name of a city or a country that companies add to theirs."""
+    return _PLACE.fullmatch(text.strip()) is not None
+
+
 def _initials(name: str) -> str:
     small = {"of", "the", "and", "for", "at", "in", "&"}
     letters = "".join(word[0] for word in re.split(r"[\s-]+", name) if word and word not in small)
@@ -71,7 +77,7 @@ def _initials(name: str) -> str:
 
 def _is_abbreviated(core: str, said: str) -> bool:
     """Return whether a short form of a Chinese name occurs, such as 北大 for 北京大学."""
-    own = _PLACE.sub("", core)
+    own = _KIND.sub("", _PLACE.sub("", core))
     if len(own) > 1 and own[:2] in said:
         return True
     if not re.match(rf"[{_HAN}]", core):

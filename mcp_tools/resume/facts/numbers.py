@@ -38,6 +38,8 @@ _MULTIPLES = {
     r"减半|一半|\bhal(?:f|ved|ving)\b": {0.5, 50.0},
 }
 
+_FACTOR = re.compile(r"(?<![\d.])(\d{1,3}(?:\.\d+)?)\s?(?:x\b|倍|times\b|-?fold\b)", re.IGNORECASE)
+
 _SCALES = {
     "k": 1e3, "w": 1e4, "m": 1e6, "mn": 1e6, "bn": 1e9,
     "thousand": 1e3, "million": 1e6, "billion": 1e9, "成": 10.0,
@@ -71,18 +73,32 @@ _CLAIMED_HAN = re.compile(
     rf"百分之(?P<percent>[{_HAN}]+)"
     rf"|(?P<long>(?=[{_HAN}]*[一二两三四五六七八九])[{_HAN}]*[十百千万亿][{_HAN}]*)(?![分部方])"
     rf"|(?P<tenths>[一二两三四五六七八九])成(?![员果功本长为立就熟效绩交品分都型不])"
-    r"|(?P<counted>[三四五六七八九])(?:人|名|位|家|年|倍)"
+    r"|(?P<counted>[两三四五六七八九十])(?:余|多|来)?(?:人|名|位|家|年|倍|个|支|款|项|次|台|所|条)"
 )
 _HAN_IDIOMS = re.compile(
     r"万一|千万(?=[不别要])|一[一些个]|百分百|十[分足]|千[百方]|百[度货]|万[科达]"
 )
 _COUNTED = (
     r"percent|per cent|%|x\b|fold|times|people|engineers|developers|members|users|customers|clients"
-    r"|years|months|countries|offices"
+    r"|years|months|countries|offices|[a-z]{3,20}s\b"
 )
+_MAGNITUDES = {
+    r"数十|几十|上?十余|\bdozens\b|\btens of\b(?! (?:thousand|million))": (10, 100),
+    r"数百|几百|上百|近百|成百|百余|\bhundreds\b(?! of (?:thousand|million))": (100, 1e3),
+    r"数千|几千|上千|近千|成千|千余|\bthousands\b": (1e3, 1e4),
+    r"数万|几万|上万|近万|成万|万余|万级|\btens of thousands\b": (1e4, 1e5),
+    r"数十万|几十万|上百万|十万级|\bhundreds of thousands\b": (1e5, 1e6),
+    r"百万级|数百万|几百万|\bmillions\b|\bmulti-?million\b": (1e6, 1e9),
+    r"千万级|数千万|上千万|\btens of millions\b": (1e7, 1e8),
+    r"亿级|上亿|数亿|\bbillions\b": (1e8, 1e12),
+    r"两位数|双位数|\bdouble[- ]digit\b": (10, 100),
+}
+"""Words for a size, and the numbers that are of it."""
 _NO_POWER = rf"(?!(?:{'|'.join(_WORD_POWERS)})\b)"
 _CLAIMED_WORDS = re.compile(
-    rf"\b(?P<words>{_NO_POWER}{_SPELT})(?:\+)?[\s-]+(?:{_COUNTED})", re.IGNORECASE
+    rf"\b(?P<words>{_NO_POWER}{_SPELT})(?:\+)?[\s-]+(?:{_COUNTED})"
+    rf"|\b(?:team|group|staff|crew) of (?P<team>{_SPELT})\b",
+    re.IGNORECASE,
 )
 
 
@@ -110,6 +126,8 @@ def numbers_said(text: str) -> set[float]:
     for pattern, multiples in _MULTIPLES.items():
         if re.search(pattern, text, re.IGNORECASE):
             values |= multiples
+    for match in _FACTOR.finditer(text):
+        values |= {100 * float(match[1]), 100 * (float(match[1]) - 1)}
     return values
 
 
@@ -126,10 +144,18 @@ def numbers_claimed(text: str, *, names: str = "") -> Iterator[Claim]:
         yield Claim(match[0].strip(), frozenset(_values(match)), glued or behind)
     yield from _han_claims(_HAN_IDIOMS.sub(" ", text))
     for match in _CLAIMED_WORDS.finditer(text):
-        yield Claim(match[0], frozenset({_spelt_value(match["words"])}), match[0].split()[-1])
+        value = _spelt_value(match["words"] or match["team"])
+        yield Claim(match[0], frozenset({value}), match[0].split()[-1])
     for pattern, multiples in _MULTIPLES.items():
         if pattern.count("倍") < 3 and (found := re.search(pattern, text, re.IGNORECASE)):
-            yield Claim(found[0], frozenset(multiples))
+            yield Claim(found[0], frozenset(value for value in multiples if value >= 50))
+
+
+def magnitudes_claimed(text: str) -> Iterator[tuple[str, float, float]]:
+    """Yield the sizes that a text states as facts without a number: words, least and most."""
+    for pattern, (least, most) in _MAGNITUDES.items():
+        for match in re.finditer(pattern, text, re.IGNORECASE):
+            yield match[0], least, most
 
 
 def _values(match: re.Match[str]) -> set[float]:

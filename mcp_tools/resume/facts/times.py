@@ -56,11 +56,21 @@ class Times:
     days: frozenset[int]
     any_month: bool
 
+    def __or__(self, other: "Times") -> "Times":
+        return Times(
+            self.years | other.years,
+            self.months | other.months,
+            self.days | other.days,
+            self.any_month or other.any_month,
+        )
 
-def times_in(texts: Iterable[str], *, today: date) -> Times:
-    """Read the times that texts give, also the relative ones."""
+
+def times_in(texts: Iterable[str], *, today: date, derives: bool = True) -> Times:
+    """Read the times that texts give, also the relative ones if others are derived from them."""
     text = "\n".join(texts)
     years, months, days = _written(text)
+    if not derives:
+        return Times(frozenset(years), frozenset(months), frozenset(days), any_month=False)
     _add_relative(text, today, years, months)
     spans, months_told = _durations(text)
     if spans:

@@ -21,7 +21,7 @@ from .plain import text_lines
 from .sniffing import Format, sniff
 from .understanding import understand
 
-__all__ = ["MAX_BYTES", "Format", "Imported", "import_resume"]
+__all__ = ["MAX_BYTES", "Format", "Imported", "import_resume", "read_text"]
 
 MAX_BYTES = 5 * 1024 * 1024
 
@@ -52,10 +52,7 @@ async def import_resume(
         InvalidDocumentError: JSON that is no JSON Resume.
     """
     if len(content) > max_bytes:
-        megabytes = max_bytes / 1024 / 1024
-        raise FileTooLargeError(
-            what={"zh": f"上限为 {megabytes:g} MB", "en": f"the limit is {megabytes:g} MB"}
-        )
+        raise _too_large(max_bytes)
     kind, text = await asyncio.to_thread(sniff, content, filename)
     if kind == "json":
         resume = await asyncio.to_thread(json_resume, text)
@@ -65,6 +62,31 @@ async def import_resume(
     if kind == "docx":
         await asyncio.to_thread(check_docx, content)
     return await asyncio.to_thread(_from_lines, await read_lines(content, kind, read), kind)
+
+
+async def read_text(
+    content: bytes, *, filename: str | None = None, read: ReadApart = read_apart
+) -> str:
+    """Return the text of a file of one of these types, line by line.
+
+    Raises:
+        ImportedFileError: as `import_resume`.
+    """
+    if len(content) > MAX_BYTES:
+        raise _too_large(MAX_BYTES)
+    kind, text = await asyncio.to_thread(sniff, content, filename)
+    if kind not in ("pdf", "docx"):
+        return text
+    if kind == "docx":
+        await asyncio.to_thread(check_docx, content)
+    return "\n".join(line.text for line in await read_lines(content, kind, read))
+
+
+def _too_large(max_bytes: int) -> FileTooLargeError:
+    megabytes = max_bytes / 1024 / 1024
+    return FileTooLargeError(
+        what={"zh": f"上限为 {megabytes:g} MB", "en": f"the limit is {megabytes:g} MB"}
+    )
 
 
 def _from_text(text: str, kind: Format) -> Imported:

@@ -59,7 +59,8 @@ def understand_value(message: Message, outline: Outline) -> Recognition | None:
         put_words(fields, canvas, focus.field, *place)
     kinds = {token.kind for token in message.tokens}
     misfit = focus.field in ("email", "phone", "url") and focus.field not in kinds
-    return None if misfit or fields.problems else _change(fields, CLEAR)
+    changed = None if misfit or fields.problems else _change(fields, CLEAR)
+    return replace(changed, unmarked=tuple(changed.data)) if changed else None
 
 
 def understand_more(message: Message, outline: Outline) -> Recognition | None:

@@ -78,6 +78,11 @@ def understand_answer(
     corrects = corrects or _names_known(whole, asked, fields)
     if name := _only_words(whole, wanted, fields):
         fields.data = {name: whole.value(*_trimmed(whole))}
+        fields.unmarked = {name}
+    if command or corrects:
+        fields.unmarked.clear()
+    elif fields.data.keys() <= fields.unmarked & asked.known.keys():
+        fields.data.clear()
     return _answer(fields, corrects=corrects) if fields.data or fields.problems else None
 
 
@@ -134,6 +139,7 @@ def _answer(fields: Fields, *, corrects: bool) -> Recognition:
         others=tuple(fields.others),
         missing_fields=missing_fields(fields.section, fields.data),
         problems=tuple(fields.problems),
+        unmarked=tuple(fields.unmarked),
         confidence=CLEAR,
         answers=True,
         corrects=corrects,

@@ -9,6 +9,8 @@ from dataclasses import replace
 
 from mcp_tools.resume import SECTIONS
 
+from .acts import is_remark, is_talk
+from .message import Message
 from .outline import Outline
 from .recognition import Intent, Recognition
 from .vocabulary import section_facts, vocabulary
@@ -25,6 +27,10 @@ NOTHING = 0.2
 """No rule fits."""
 
 
+_NAMING = ("name", "position", "label", "issuer", "awarder", "publisher", "studyType")
+"""Fields of the basics and of entries whose values are names."""
+
+
 def tempered(found: Recognition, outline: Outline) -> Recognition:
     """Return what has been understood, less sure of it where it does not look right.
 
@@ -35,6 +41,33 @@ def tempered(found: Recognition, outline: Outline) -> Recognition:
     if not doubtful or found.confidence <= LIKELY:
         return found
     return replace(found, confidence=LIKELY)
+
+
+def without_talk(found: Recognition, message: Message) -> Recognition:
+    """Return what has been understood, or nothing where a value is no value but talk.
+
+    "It was a great time" is nobody's employer. What stands in quotation marks is meant,
+    and so is an address or a number.
+    """
+    if found.intent not in (Intent.ADD, Intent.UPDATE) or found.section is None:
+        return found
+    facts = section_facts()[found.section]
+    quoted = {token.text for token in message.tokens}
+    for data in (found.data, *found.others):
+        for name, value in data.items():
+            if not isinstance(value, str) or value in quoted:
+                continue
+            unmarked = name in found.unmarked and data is found.data
+            if name == facts.prose:
+                alone = unmarked and found.answers and len(found.data) == 1
+                works = vocabulary().acts.works.match(value)
+                talks = alone and not (works and not is_remark(value, message.raw))
+            else:
+                talks = name in (*facts.order, *_NAMING) and is_talk(value)
+                talks = talks or (unmarked and is_remark(value, message.raw))
+            if talks:
+                return Recognition(confidence=NOTHING)
+    return found
 
 
 def _values(found: Recognition) -> Iterator[str]:

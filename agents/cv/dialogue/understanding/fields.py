@@ -24,7 +24,7 @@ class Fields:
     """The fields found so far; `problems` are dates that cannot be read.
 
     `wanted` are the fields that the person was asked for; what could be one or the other is that.
-    `known` ones are not filled by words without any mark.
+    `known` ones are not filled by words without any mark; `unmarked` are those that were.
     """
 
     section: Section
@@ -33,6 +33,7 @@ class Fields:
     problems: list[str] = field(default_factory=list)
     wanted: tuple[str, ...] = ()
     known: frozenset[str] = frozenset()
+    unmarked: set[str] = field(default_factory=set)
 
     @property
     def facts(self) -> SectionFacts:

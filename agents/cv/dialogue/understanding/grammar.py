@@ -34,9 +34,9 @@ class Grammar(Part):
     between it and the name. `own` says that something is the person's, not an entry's, and
     `renames` that it is the name which changes; `respectively` that each of some subjects has a
     value of its own. `more` goes on with a list, `promoted` are sentences with a new `position`,
-    `learnt` stands before courses, `again` begins a command to add one more, `sentence` is what it
-    adds when that is a sentence, and `glued` is the `title` of an organisation with a `position`
-    right behind it.
+    `risen` those that are so only with a date. `learnt` stands before courses, `again` begins a
+    command to add one more, `sentence` is what it adds when that is a sentence, and `glued` is the
+    `title` of an organisation with a `position` right behind it.
     """
 
     introduces: Words
@@ -77,4 +77,5 @@ class Grammar(Part):
     sentence: Words = NOTHING
     glued: Words = NOTHING
     promoted: Forms
+    risen: Forms = ()
     numbers: Mapping[str, int]

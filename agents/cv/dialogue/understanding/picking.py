@@ -14,7 +14,7 @@ from .message import Message, prepare
 from .outline import Outline
 from .pointing import ordinal_only, other_names, take_mentions, take_ordinals
 from .recognition import Intent, Target
-from .sections import find_nouns
+from .sections import find_nouns, find_statement
 from .signals import find_signal
 from .vocabulary import vocabulary
 
@@ -57,6 +57,13 @@ def understand_pick(
     names += [name for name in other_names(canvas) if name not in names]
     picked = Target(ordinals=target.ordinals, every=target.every, names=tuple(names))
     return picked or None
+
+
+def is_only_a_name(text: str) -> bool:
+    """Tell whether a message could name an entry, and neither commands nor states something."""
+    message = prepare(text, today=date.min)
+    said = message.tokens or find_command(message) or find_statement(message.text)
+    return not said and len(text) <= _LONGEST and not Canvas(message).segments()[1:]
 
 
 def _without_correction(message: Message) -> Message:

@@ -54,7 +54,8 @@ class Recognition:
     for, or the list field that an ADD extends. `value` is a new value whose field is not named, in
     place of `target.names`, or in a DELETE one that an entry loses. `problems` are dates that
     cannot be read. `answers` says that the message fills in what was asked, `corrects` that it
-    replaces what was said before. `steps` are the edits to take back. `language` is `None` when
+    replaces what was said before. `unmarked` are fields of `data` whose words nothing
+    marks as theirs. `steps` are the edits to take back. `language` is `None` when
     the message could be either.
     """
 
@@ -68,6 +69,7 @@ class Recognition:
     missing_fields: tuple[str, ...] = ()
     confidence: float = 0.0
     problems: tuple[str, ...] = ()
+    unmarked: tuple[str, ...] = ()
     answers: bool = False
     corrects: bool = False
     creative: bool = False

@@ -17,8 +17,9 @@ from .answers import answers, understand_answer
 from .canvas import Canvas
 from .changes import understand_change
 from .commands import CommandHit, find_command, without_command_behind
-from .confidence import CERTAIN, CLEAR, LIKELY, NOTHING, tempered
+from .confidence import CERTAIN, CLEAR, LIKELY, NOTHING, tempered, without_talk
 from .corrections import understand_correction
+from .extending import once, understand_supplement
 from .facts import tells_of_another, understand_fact
 from .labelled import find_labelled
 from .lookups import understand_lookup
@@ -62,6 +63,7 @@ class IntentRecognizer:
         message = prepare(said, today=today, year=year)
         found = understand_value(message, outline) if awaits_value else None
         found = found or self._understood(message, outline, asked, section)
+        found = once(without_talk(found, message), outline)
         return replace(
             tempered(found, outline),
             language=message.language,
@@ -89,6 +91,8 @@ class IntentRecognizer:
             return amended
         if profile := understand_profile(message, command, outline):
             return profile
+        if supplement := understand_supplement(message, outline):
+            return supplement
         if promotion := understand_promotion(message, outline):
             return promotion
         if command is None:

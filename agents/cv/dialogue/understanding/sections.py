@@ -78,6 +78,11 @@ def _nouns(text: str) -> tuple[Noun, ...]:
     return tuple(_compounds(text, sorted(nouns, key=lambda noun: noun.begin)))
 
 
+def section_in(text: str) -> Section | None:
+    """Return the section that a text names first, if it names one."""
+    return next((noun.section for noun in _nouns(text)), None)
+
+
 def main_noun(canvas: Canvas, nouns: Sequence[Noun], *, last: bool) -> Noun | None:
     """Choose the noun that says where something is to be done.
 

@@ -3,6 +3,8 @@
 import re
 from collections.abc import Iterator
 
+from mcp_tools.resume import field_kind
+
 from .canvas import Canvas
 from .fields import Fields, look_of
 from .vocabulary import aliases, vocabulary
@@ -13,6 +15,11 @@ _PROSE_LENGTH = 6
 
 Where an entry has nothing but its title before the description, any Chinese word is one.
 """
+_PLACE = re.compile(
+    r"[A-Z][a-z'.-]+(?: (?:de|of|la|the)| [A-Z][a-z'.-]+(?<!Team)(?<!Platform)(?<!Division)){1,3}"
+    r"|[A-Z][a-z'. -]{1,20}, ?[A-Z][A-Za-z. ]{1,20}"
+)
+"""Words that are written like the name of a place: "Los Gatos", "Austin, TX"."""
 _PROSE_LEAD = re.compile(r"(?<![a-z])(?:an?|the|[a-z]+ed|built|led|made|wrote) $", re.IGNORECASE)
 
 
@@ -42,10 +49,18 @@ def take_segments(fields: Fields, canvas: Canvas) -> None:
         follows = len(fields.facts.order) == 1 and _has_han(value)
         if name == fields.facts.prose and len(value) < (2 if follows else _PROSE_LENGTH):
             continue
+        if name == fields.facts.prose and _names_place(fields, value):
+            name = "location"
         if name and name in fields.data and name == fields.facts.prose:
             fields.data[name] = f"{fields.data[name]}; {value}"
-        elif name:
-            fields.put(name, value)
+        elif name and fields.put(name, value):
+            fields.unmarked.add(name)
+
+
+def _names_place(fields: Fields, value: str) -> bool:
+    """Tell whether words that are left over look like a place, and the entry may have one."""
+    free = field_kind(fields.section, "location") and "location" not in fields.data
+    return bool(free) and _PLACE.fullmatch(value) is not None
 
 
 def _part_glued(fields: Fields) -> None:

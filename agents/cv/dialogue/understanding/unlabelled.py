@@ -4,10 +4,11 @@ from dataclasses import replace
 
 from mcp_tools.resume import JsonObject
 
-from .additions import understand_addition
+from .additions import missing_fields, understand_addition
 from .canvas import Canvas
 from .commands import CommandHit
 from .confidence import CLEAR, LIKELY
+from .fields import Fields, put_when
 from .lookups import understand_lookup
 from .message import Message
 from .outline import Outline
@@ -70,7 +71,7 @@ def understand_continuation(message: Message, outline: Outline) -> Recognition |
         return None
     start = CommandHit(Intent.ADD, 0, 0, heads=False)
     added = understand_addition(rest, start, outline.without_focus(), focus.section)
-    return replace(added, confidence=LIKELY) if added.data else None
+    return replace(added, unmarked=tuple(added.data), confidence=LIKELY) if added.data else None
 
 
 def understand_restart(message: Message, outline: Outline) -> Recognition | None:
@@ -95,19 +96,40 @@ def _deleted(message: Message, outline: Outline) -> Recognition | None:
 
 
 def understand_promotion(message: Message, outline: Outline) -> Recognition | None:
-    """Understand "升职了，现在是总监" as a new position in the latest job or the one named."""
-    match = next(
-        filter(None, (f.search(message.text) for f in vocabulary().grammar.promoted)), None
-    )
+    """Understand "升职了，现在是总监" as a new position in the latest job or the one named.
+
+    With a date it is a position of its own at the same employer, which begins then.
+    """
+    grammar = vocabulary().grammar
+    dates = [token.when for token in message.tokens if token.when]
+    forms = (*grammar.promoted, *(grammar.risen if dates else ()))
+    match = next(filter(None, (form.search(message.text) for form in forms)), None)
     if match is None:
         return None
     canvas = Canvas(message)
     mentions = outline.only("work").mentions(canvas.text)
     names = tuple(canvas.value(m.begin, m.stop) for m in mentions)
+    position = canvas.value(*(canvas.trimmed(*match.span("position")) or match.span("position")))
+    if dates and mentions:
+        place = mentions[0].place
+        fields = Fields("work", data={"name": outline.entries["work"][place.index][0]})
+        fields.put("position", position)
+        for when in dates:
+            put_when(fields, when, message.text)
+        return Recognition(
+            intent=Intent.ADD,
+            section="work",
+            data=fields.data,
+            missing_fields=missing_fields("work", fields.data),
+            problems=tuple(fields.problems),
+            confidence=CLEAR,
+        )
+    if dates:
+        return None
     return Recognition(
         intent=Intent.UPDATE,
         section="work",
-        data={"position": canvas.value(*match.span("position"))},
+        data={"position": position},
         target=Target(names=names, newest=not names),
         confidence=CLEAR,
     )

@@ -25,7 +25,7 @@ _SENTENCE_FORMS = (
     *("graded", "graded_lead", "graded_name"),
     *("denied", "section_after", "corrections", "next_clause", "remarks"),
     *("taken_from",),
-    *("promoted", "more", "learnt", "glued"),
+    *("promoted", "risen", "more", "learnt", "glued"),
 )
 """Keys whose patterns say themselves where words begin and end."""
 _PLAIN = ("numbers", "spelling")
@@ -40,10 +40,24 @@ def vocabulary() -> Vocabulary:
     for language in LANGUAGES:
         content = _read(f"{language}.yaml")
         whole_words = content.pop("whole_words")
+        content["acts"] = _with_formats(_read("acts.yaml"), language)
         for name, pattern in content.pop("abbreviations", {}).items():
             content = _replaced(content, f"<{name}>", pattern)
         _merge(merged, dict(_prepared(content, whole_words=whole_words)))
     return Vocabulary.model_validate(_with_nouns(merged))
+
+
+def language_parts(name: str) -> Iterator[dict[str, Any]]:
+    """Yield the parts of a file for each language, with <noun> for what any section is called."""
+    content = _read(name)
+    nouns = [noun for language in LANGUAGES for noun in _nouns_of(_read(f"{language}.yaml"))]
+    for language in LANGUAGES:
+        part: dict[str, Any] = _replaced(content[language], "<noun>", f"(?:{'|'.join(nouns)})")
+        yield part
+
+
+def _nouns_of(content: Mapping[str, Any]) -> list[str]:
+    return [noun for words in content["sections"].values() for noun in words["nouns"]]
 
 
 @cache
@@ -73,7 +87,7 @@ def _prepared(content: dict[Any, Any], *, whole_words: bool) -> Iterator[tuple[A
         if key in _PLAIN:
             yield key, value
         elif isinstance(value, dict):
-            whole = whole_words and key not in ("labels", "asks")
+            whole = whole_words and key not in ("labels", "asks", "acts")
             yield key, dict(_prepared(value, whole_words=whole))
         elif isinstance(value, str | list):
             patterns = [value] if isinstance(value, str) else value
@@ -94,8 +108,15 @@ def _merge(into: dict[Any, Any], content: Mapping[Any, Any]) -> None:
             into[key] = value
 
 
+def _with_formats(acts: Mapping[str, Any], language: Language) -> dict[Any, Any]:
+    """Return the acts of a language with <format> for any word of a format."""
+    words = [word for forms in acts[language]["formats"].values() for word in forms]
+    replaced: dict[Any, Any] = _replaced(acts[language], "<format>", f"(?:{'|'.join(words)})")
+    return replaced
+
+
 def _with_nouns(content: Mapping[Any, Any]) -> dict[Any, Any]:
-    nouns = [noun for words in content["sections"].values() for noun in words["nouns"]]
+    nouns = _nouns_of(content)
     expanded: dict[Any, Any] = _replaced(content, "<noun>", f"(?:{'|'.join(nouns)})")
     return expanded
 

@@ -24,6 +24,13 @@ _DOTTED = re.compile(
 )
 """A year of two digits and a month: "21.7", only where it is a part of a span."""
 _MONTH_FIRST = re.compile(r"(?<![\d.-])(?P<month>\d{1,2})[.-](?P<year>(?:19|20)\d\d)(?![\d.])")
+_COUNTED = re.compile(
+    r"\s?[名人个家万元次台位条件套辆本份]|\+?\s(?!(?:as|is|was|has|plus|does|this|us|years|ends"
+    r"|starts|begins|always|perhaps|versus|courses|news|onwards|afterwards)\b)[a-z]{2,}s\b(?!')"
+)
+"""Follows a number that is no year."""
+_BEFORE_MONTHS = re.compile(r"\s*[,;:(]?\s*(?:from\s)?\s*", re.IGNORECASE)
+"""May stand between a year and its months."""
 _MONTH_BEFORE = re.compile(rf"(?<![a-z])(?P<word>{MONTH_WORD})\.?(?: of)? $", re.IGNORECASE)
 
 
@@ -59,12 +66,19 @@ def _pieces(text: str, today: date) -> Iterator[Piece]:
     ]
     full = sorted(candidates, key=lambda piece: (piece.begin, -piece.stop))
     full = [_with_month(text, piece) for piece in full]
+    full = [piece for piece in full if not _counts_something(text, piece)]
     spans = [(piece.begin, piece.stop) for piece in full]
     for piece in full:
         if piece.begin >= end:
             yield piece
             end = piece.stop
     yield from (piece for piece in lone_months(text) if not _inside(piece, spans))
+
+
+def _counts_something(text: str, piece: Piece) -> bool:
+    """Tell whether four digits are how many there are of something: "2000 users", "2000名用户"."""
+    digits = text[piece.begin : piece.stop]
+    return digits.isdigit() and _COUNTED.match(text, piece.stop) is not None
 
 
 def _with_month(text: str, year: Piece) -> Piece:
@@ -108,7 +122,10 @@ def _joined(text: str, pieces: list[Piece]) -> Iterator[When]:
     while pending:
         first, *pending = pending
         second = pending[0] if pending else None
-        if second and words.to.fullmatch(text[first.stop : second.begin].strip()):
+        if span := _months_of_year(text, first, pending):
+            pending = pending[2:]
+            yield span
+        elif second and words.to.fullmatch(text[first.stop : second.begin].strip()):
             pending.pop(0)
             if span := _span(first, second):
                 yield span
@@ -116,6 +133,19 @@ def _joined(text: str, pieces: list[Piece]) -> Iterator[When]:
             yield When(first.begin, first.stop + match.end(), start=first.iso, open=True)
         elif not first.partial:
             yield _point(first)
+
+
+def _months_of_year(text: str, year: Piece, following: list[Piece]) -> When | None:
+    """Return the span of "2016, June to September"."""
+    first, second = following[:2] if len(following) > 1 else (None, None)
+    if not (first and second and first.partial and second.partial and year.iso):
+        return None
+    led = _BEFORE_MONTHS.fullmatch(text[year.stop : first.begin])
+    joined = vocabulary().time.to.fullmatch(text[first.stop : second.begin].strip())
+    if len(year.iso) != 4 or not (led and joined and first.iso and second.iso):
+        return None
+    start, end = f"{year.iso}-{first.iso}", f"{year.iso}-{second.iso}"
+    return When(year.begin, second.stop, start=start, end=end)
 
 
 def _span(first: Piece, second: Piece) -> When | None:

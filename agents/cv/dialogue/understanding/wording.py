@@ -141,6 +141,26 @@ class AccountWords(Part):
     labels: FieldWords
 
 
+class ActWords(Part):
+    """What a message is when it is neither data nor an edit; see `acts.yaml`."""
+
+    opening: Words
+    export: Words
+    formats: Mapping[str, Words]
+    diagnose: Words
+    chat: Words
+    question: Words
+    interrogative: Words
+    wish: Words
+    keep: Words
+    musing: Words
+    supplement: Forms
+    sentence: Words
+    clause: Words
+    works: Words
+    known: Words
+
+
 class SectionWords(Part):
     """How people speak about a section.
 
@@ -181,6 +201,7 @@ class Vocabulary(Part):
     time: TimeWords
     spelling: Spelling
     accounts: AccountWords
+    acts: ActWords
     sections: Mapping[Section, SectionWords]
     grades: Words
     lead_ins: Words

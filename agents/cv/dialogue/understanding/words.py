@@ -48,7 +48,7 @@ def _case_by_hand(found: re.Match[str]) -> str:
     return f"(?-i:{letters})"
 
 
-def _compiled(pattern: str) -> re.Pattern[str]:
+def compiled(pattern: str) -> re.Pattern[str]:
     """Compile a pattern; white space in it is not what has been taken, which would be slow."""
     for abbreviation, expansion in _ABBREVIATIONS.items():
         pattern = pattern.replace(abbreviation, expansion)
@@ -63,11 +63,11 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 def _any_of(patterns: object) -> object:
     if not isinstance(patterns, list):
         return patterns
-    return _compiled("|".join(f"(?:{pattern})" for pattern in patterns) or "(?!)")
+    return compiled("|".join(f"(?:{pattern})" for pattern in patterns) or "(?!)")
 
 
 def _each(patterns: object) -> object:
-    return tuple(_compiled(p) for p in patterns) if isinstance(patterns, list) else patterns
+    return tuple(compiled(p) for p in patterns) if isinstance(patterns, list) else patterns
 
 
 NOTHING = re.compile("(?!)")
@@ -104,7 +104,7 @@ class FieldNames:
         pairs = [(field, word) for field, found in words.items() for word in found]
         pairs.sort(key=lambda pair: -len(pair[1]))
         grouped = (f"(?P<w{number}>{word})" for number, (_, word) in enumerate(pairs))
-        return cls(_compiled("|".join(grouped) or "(?!)"), tuple(pairs))
+        return cls(compiled("|".join(grouped) or "(?!)"), tuple(pairs))
 
     def pattern_of(self, field: str) -> str:
         """Return a pattern for the names of one field."""

@@ -7,13 +7,17 @@ from mcp_tools.resume.diagnosis.planning import Task
 from mcp_tools.resume.document import Resume, Section
 
 from .edits import ProposedEdit, apply_edits
+from .evidence import is_answer, tells_deed
 from .gathering import gather
 from .mechanical import duplicate_draft, order_draft, spelling_draft, tense_draft
 from .needs import Answers, missing, questions
 from .told import (
+    asked_draft,
     contact_draft,
+    content_draft,
     dates_draft,
     gap_draft,
+    instead_draft,
     lines_draft,
     section_draft,
     skills_draft,
@@ -22,7 +26,17 @@ from .told import (
     weak_verbs_draft,
 )
 
-__all__ = ["Answers", "ProposedEdit", "apply_edits", "draft", "gather", "missing", "questions"]
+__all__ = [
+    "Answers",
+    "ProposedEdit",
+    "apply_edits",
+    "draft",
+    "gather",
+    "is_answer",
+    "missing",
+    "questions",
+    "tells_deed",
+]
 
 
 def draft(
@@ -64,3 +78,9 @@ def draft(
             return too_long_draft(task, resume, answers)
         case "unsupported_skill":
             return skills_draft(task, resume, answers)
+        case "relevance":
+            return asked_draft(task, resume, answers)
+        case "buzzwords":
+            return instead_draft(task, answers, resume)
+        case "content":
+            return content_draft(task, resume, answers)

@@ -105,6 +105,16 @@ def _needs(defect: Defect, resume: Resume) -> Iterator[Need]:
         case "too_short":
             topic = "did" if defect.detail["what"] == "entry" else "more"
             yield Need(topic, topic, defect)
+        case "buzzwords" if defect.section == "skills":
+            yield Need("skills", "skills", defect)
+        case "buzzwords":
+            topic = "more" if defect.section == "basics" else "instead"
+            yield Need(topic, topic, defect)
+        case "content":
+            topic = "more" if defect.section == "basics" else "line"
+            yield Need(str(defect.detail["line"]), topic, defect)
+        case "relevance":
+            yield Need("where", "asked", defect)
         case "unsupported_skill":
             name = str(defect.detail.get("skill", ""))
             yield Need(f"where {name}".strip(), "where", defect)
@@ -122,7 +132,7 @@ def _is_date(answer: str, need: Need, _: Resume) -> bool:
 
 
 def _is_weight(answer: str, need: Need, _: Resume) -> bool:
-    limit = _number(need.about.detail["limit"])
+    limit = _number(need.about.detail.get("limit"))
     if need.about.kind == "too_long":
         return length(answer) <= limit
     return length(answer) >= limit
@@ -147,7 +157,7 @@ _CHECKS: Mapping[str, Callable[[str, Need, Resume], bool]] = {
     **dict.fromkeys(("startDate", "endDate", "date", "releaseDate"), _is_date),
     **dict.fromkeys(("name", "email", "phone"), _is_contact),
     **dict.fromkeys(("work", "education", "skills"), _tells_entry),
-    **dict.fromkeys(("text", "more", "did"), _is_weight),
+    **dict.fromkeys(("text", "more", "did", "instead"), _is_weight),
     "line": _is_deed,
     "result": lambda answer, _, __: measures(answer),
 }
@@ -177,5 +187,5 @@ def _fields(defect: Defect) -> list[str]:
     return [str(name) for name in found] if isinstance(found, list) else []
 
 
-def _number(value: JsonValue) -> int:
+def _number(value: JsonValue | None) -> int:
     return value if isinstance(value, int) else 0

@@ -127,6 +127,51 @@ def skills_draft(task: Task, resume: Resume, answers: Answers) -> list[ProposedE
     return edits
 
 
+def asked_draft(task: Task, resume: Resume, answers: Answers) -> list[ProposedEdit]:
+    """Tell where a thing was used that a job asks for, and list what was named of it."""
+    said = answers["where"]
+    if words().declined.search(said):
+        return []
+    asked = [str(item) for item in _items(task.defects[0].detail.get("skills"))]
+    named = [item for item in asked if item.lower() in said.lower()]
+    listed = [ProposedEdit(path="skills", action="add", value=[{"name": one} for one in named])]
+    return [*added_lines(_where(said, resume), as_lines(said)), *(listed if named else [])]
+
+
+def instead_draft(task: Task, answers: Answers, resume: Resume) -> list[ProposedEdit]:
+    """Put what was told in the place of words that say nothing."""
+    if task.section == "skills":
+        entries: list[JsonValue] = [*told_entries("skills", answers["skills"])]
+        return [ProposedEdit(path="skills", action="add", value=entries)]
+    said = answers.get("more") or answers["instead"]
+    lines = _line_details(task.defects[0])
+    if task.section == "basics":
+        return [ProposedEdit(path=lines[0]["path"], action="update", value=said.strip())]
+    first, *others = lines
+    whole = [one["path"] for one in others if one["path"].endswith("]")]
+    parts = [(one["path"], one["line"], "") for one in others if one["path"] not in whole]
+    gone = [ProposedEdit(path=path, action="delete") for path in reversed(whole)]
+    return [*replaced(resume, [(first["path"], first["line"], _one_line(said)), *parts]), *gone]
+
+
+def content_draft(task: Task, resume: Resume, answers: Answers) -> list[ProposedEdit]:
+    """Put what was told in the place of the line that is objected to."""
+    changes = []
+    for defect in task.defects:
+        line = str(defect.detail["line"])
+        changes.append((str(defect.detail["path"]), line, _one_line(answers[line])))
+    return replaced(resume, changes)
+
+
+def _line_details(defect: Defect) -> list[dict[str, str]]:
+    lines = [one for one in _items(defect.detail.get("lines")) if isinstance(one, dict)]
+    return [{key: str(value) for key, value in one.items()} for one in lines]
+
+
+def _items(value: JsonValue | None) -> list[JsonValue]:
+    return value if isinstance(value, list) else []
+
+
 def _where(said: str, resume: Resume) -> str:
     """Return the path of the job or project that is named, or else of the first one."""
     for section in ("work", "projects"):

@@ -5,12 +5,14 @@ from collections.abc import Callable, Iterator
 from mcp_tools.resume.diagnosis.defects import Defect
 from mcp_tools.resume.diagnosis.reading import Reading
 
+from .buzzwords import buzzwords
 from .contents import missing_contact, missing_section
 from .dates import impossible_dates, missing_dates
 from .duplicates import duplicates
 from .gaps import gaps
 from .length import too_long, too_short
 from .order import order
+from .relevance import relevance
 from .skills import unsupported_skills
 from .spelling import spelling
 from .statements import no_metrics, weak_verbs
@@ -33,4 +35,6 @@ RULES: tuple[Rule, ...] = (
     duplicates,
     unsupported_skills,
     spelling,
+    buzzwords,
+    relevance,
 )
