@@ -16,6 +16,10 @@ ANSWER_WITHIN_S = 3.0
 """Time limit for the answer to one statement."""
 PING_WITHIN_S = 1.0
 _CONNECT_WITHIN_S = 2
+_IDLE_IN_TRANSACTION_S = 10
+"""Time after which the server ends an open transaction that it hears nothing of.
+
+Without it, a transaction of a client that vanished keeps its locks until TCP notices."""
 _LEFT_ALONE_S = 1.0
 """Pause before reconnecting to a server whose connection attempt timed out."""
 _LOOK_EVERY_S = 0.1
@@ -97,7 +101,15 @@ class Door:
                 self._closed_until = now() + _LEFT_ALONE_S
             raise
         self._opened_at, self._closed_until = now(), float("-inf")
+        _limit_idle_transactions(opened, _IDLE_IN_TRANSACTION_S)
         return opened
+
+
+def _limit_idle_transactions(connection: ImpatientConnection, limit_s: int) -> None:
+    # A startup parameter would save the request, but PgBouncer refuses it.
+    connection.autocommit = True
+    connection.execute(f"SET idle_in_transaction_session_timeout = {1000 * limit_s}")
+    connection.autocommit = False
 
 
 def _typed(options: dict[str, Any]) -> dict[str, Any]:
@@ -157,10 +169,9 @@ def own_transaction_id(connection: SqlConnection) -> str | None:
     """
     if connection.dialect.name != "postgresql":
         return None
-    # In each transaction, so without what SQLAlchemy adds to a statement.
-    own: Any = connection.connection.driver_connection
-    (found,) = own.execute("SELECT pg_current_xact_id_if_assigned()::text").fetchone()
-    return None if found is None else str(found)
+    asked = connection.exec_driver_sql("SELECT pg_current_xact_id_if_assigned()::text")
+    found: str | None = asked.scalar()
+    return found
 
 
 def has_committed(connection: SqlConnection, transaction_id: str) -> bool | None:

@@ -21,17 +21,11 @@ from tests.support.turn_node import APP, USER, node, submission
 
 pytestmark = [
     pytest.mark.postgres,
+    pytest.mark.timeout(60),
     pytest.mark.parametrize("empty_database_url", ["postgres"], indirect=True),
 ]
 
-PATIENCE_S = 60.0
 MANY = 20
-
-
-@pytest.fixture(autouse=True)
-async def patience() -> AsyncIterator[None]:
-    async with asyncio.timeout(PATIENCE_S):
-        yield
 
 
 @pytest.fixture
