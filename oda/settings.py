@@ -409,6 +409,10 @@ class Settings(BaseSettings):
     apps: Names = ()
     """Apps whose turns this process runs, on PostgreSQL; by default all."""
 
+    a2a_app: str | None = None
+    """The app whose A2A card is the server's own, at `/.well-known/agent-card.json`; by default the
+    only one that is served."""
+
     host: str = "127.0.0.1"
     """Address to listen on."""
     port: Annotated[int, Field(ge=0, le=65535)] = 8000

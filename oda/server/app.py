@@ -15,6 +15,7 @@ from oda.errors import AgentStateError
 from oda.identity.audit import AuditLog
 from oda.identity.authenticator import open_authenticator
 from oda.server import health, problems, v1, workspaces
+from oda.server.a2a.routes import a2a_router
 from oda.server.adk.on_demand import AdkOnDemand
 from oda.server.docs_page import add_docs
 from oda.server.metrics import Metrics
@@ -125,6 +126,8 @@ def create_app(
     app.include_router(workspaces.router)
     app.include_router(health.router)
     app.include_router(metrics_router)
+    if (a2a := a2a_router()) is not None:
+        app.include_router(a2a)
     add_docs(app)
     if dev_ui:
         app.add_api_route("/", _to_dev_ui, include_in_schema=False, response_class=RedirectResponse)

@@ -1,5 +1,6 @@
 """Nothing is served to somebody unknown: every request and every socket gets its principal here."""
 
+import re
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 
@@ -26,6 +27,8 @@ _OFFER = b"sec-websocket-protocol"
 _KEY = "oda_principal"
 _AGAIN = "oda_authenticate_again"
 _FOR_EVERYBODY = frozenset({"/livez", "/readyz", "/health"})
+_CARD = re.compile(r"(/a2a/[^/]+)?/\.well-known/agent-card\.json")
+"""A2A's public cards."""
 _FOR_ADMINS = frozenset({"/metrics"})
 
 _FORWARDED = (b"x-forwarded-", b"x-original-", b"x-envoy-", b"cf-")
@@ -150,7 +153,8 @@ class _WrongCredential(Exception):
 def _is_for_everybody(scope: Scope) -> bool:
     if scope["type"] != "http":
         return False
-    if path_of(scope) in _FOR_EVERYBODY:
+    path = path_of(scope)
+    if path in _FOR_EVERYBODY or (scope["method"] == "GET" and _CARD.fullmatch(path)):
         return True
     return scope["method"] == "OPTIONS" and "access-control-request-method" in Headers(scope=scope)
 

@@ -36,7 +36,8 @@ from oda.turn.record import Turn, TurnError
 from oda.turn.rows import StoredTurn
 from oda.turn.runner import TurnRunner
 from oda.turn.store import TurnStore
-from oda.turn.submission import Submission, TurnInput
+from oda.turn.submission import IdempotencyKey, Submission, TurnInput
+from oda.turn.user_turns import TurnFilter, TurnPage
 
 if TYPE_CHECKING:
     from oda.turn.queue import QueueLength
@@ -242,13 +243,17 @@ class TurnEngine(ABC):
         turn_id: str,
         answer: Content | Sequence[Answer],
         user_id: str | None = None,
+        *,
+        key: IdempotencyKey | None = None,
     ) -> int:
         """Resume a waiting turn with a person's answers, as such or as ADK content.
 
-        Returns the number of the last log entry before that.
+        Returns the number of the last log entry before that; of the last one there is if the same
+        answer has been given under that key before.
 
         Raises:
             TurnNotFoundError: as `get`.
+            IdempotencyConflictError: the key was used with another body.
             ConflictError: the turn does not wait, or waits for other answers.
             OverloadedError: the session takes no message now.
             StorageQuotaError: the answer exceeds the user's quota.
@@ -256,6 +261,8 @@ class TurnEngine(ABC):
         self._refuse_if_closing()
         stored = await self._store.stored(turn_id, user_id)
         turn = stored.turn
+        if await self.is_answered(turn, key):
+            return stored.last
         if turn.status != "waiting_input":
             raise ConflictError(
                 f"The turn {turn_id!r} does not wait for input; it is {turn.status}.",
@@ -263,7 +270,7 @@ class TurnEngine(ABC):
             )
         await self.start()
         if [item["name"] for item in turn.pending_input] == [GRANT]:
-            return await self._answer_grant(stored, answer)
+            return await self._answer_grant(stored, answer, key)
         message = (
             answer if isinstance(answer, Content) else answer_content(turn.pending_input, answer)
         )
@@ -272,10 +279,23 @@ class TurnEngine(ABC):
             raise ConflictError("The message does not answer what the turn asks.")
         given = stored.input.model_copy(update={"message": message, "state_delta": None})
         return await self._requeue(
-            stored, given, answered, message_may_be_stored=False, size=given.size
+            stored, given, answered, message_may_be_stored=False, size=given.size, key=key
         )
 
-    async def _answer_grant(self, stored: StoredTurn, answer: Content | Sequence[Answer]) -> int:
+    async def is_answered(self, turn: Turn, key: IdempotencyKey | None) -> bool:
+        """Return whether a turn has been answered under a key.
+
+        Raises:
+            IdempotencyConflictError: the key was used with another body.
+        """
+        if key is None:
+            return False
+        known = await self._store.of_key(turn.user_id, key, utc(self._clock))
+        return known is not None and known.turn_id == turn.turn_id
+
+    async def _answer_grant(
+        self, stored: StoredTurn, answer: Content | Sequence[Answer], key: IdempotencyKey | None
+    ) -> int:
         """Resume or end a turn that has reached a limit."""
         asked = stored.turn.pending_input[0]
         if isinstance(answer, Content) or [answer_id for answer_id, _, _ in answer] != [
@@ -294,6 +314,7 @@ class TurnEngine(ABC):
                 stored.input.model_copy(update=granted),
                 {asked["id"]},
                 message_may_be_stored=stored.message_may_be_stored,
+                key=key,
             )
         refused = TurnError(
             code="limit_exceeded",
@@ -311,6 +332,7 @@ class TurnEngine(ABC):
         *,
         message_may_be_stored: bool,
         size: int = 0,
+        key: IdempotencyKey | None = None,
     ) -> int:
         """Queue a waiting turn again; return the number of the last log entry before that."""
         turn = stored.turn
@@ -320,10 +342,15 @@ class TurnEngine(ABC):
 
         async def store() -> int:
             return await self._store.answer(
-                queued, given, message_may_be_stored=message_may_be_stored, size=size
+                queued, given, message_may_be_stored=message_may_be_stored, size=size, key=key
             )
 
-        return await self._queue_again(session, queued, store) - 1
+        try:
+            return await self._queue_again(session, queued, store) - 1
+        except ConflictError:
+            if await self.is_answered(turn, key):  # by a request at the same time
+                return stored.last
+            raise
 
     @abstractmethod
     async def _queue_again(
@@ -338,6 +365,22 @@ class TurnEngine(ABC):
             TurnNotFoundError: the turn does not exist, or was deleted.
         """
         return await self._store.get(turn_id, user_id)
+
+    async def stored(self, turn_id: str, user_id: str | None = None) -> StoredTurn:
+        """Return a turn with its message, and the number of the last entry of its log.
+
+        Raises:
+            TurnNotFoundError: as `get`.
+        """
+        return await self._store.stored(turn_id, user_id)
+
+    async def of_user(self, wanted: TurnFilter, *, limit: int, cursor: str | None) -> TurnPage:
+        """Return a page of a user's turns with an app, the latest changed first.
+
+        Raises:
+            InvalidRequestError: the cursor is malformed.
+        """
+        return await self._store.of_user(wanted, limit=limit, cursor=cursor)
 
     async def of_session(
         self, session: OdaSession, *, limit: int, cursor: str | None = None

@@ -28,6 +28,7 @@ from oda.turn.rows import (
     with_last,
 )
 from oda.turn.submission import IdempotencyKey
+from oda.turn.user_turns import TurnFilter, TurnPage, page_of, page_query
 
 IDEMPOTENCY_KEPT = timedelta(hours=24)
 
@@ -92,6 +93,17 @@ class TurnReader:
         more = len(rows) > limit
         page = [turn_of(row) for row in rows[:limit]]
         return page, encode_cursor(rows[limit - 1].position) if more else None
+
+    async def of_user(self, wanted: TurnFilter, *, limit: int, cursor: str | None) -> TurnPage:
+        """Return a page of a user's turns with an app, the latest changed first.
+
+        Raises:
+            InvalidRequestError: the cursor is malformed.
+        """
+        query = page_query(wanted, limit, cursor)
+        return await self._database.read(
+            lambda connection: page_of(connection, query, wanted, limit)
+        )
 
     async def find(
         self,
