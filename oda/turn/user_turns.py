@@ -47,7 +47,8 @@ def page_query(wanted: TurnFilter, limit: int, cursor: str | None) -> Select[Any
     query = select(*columns, _CHANGED.label("changed")).where(*_conditions(wanted))
     if cursor is not None:
         at, turn_id = _decoded(cursor)
-        behind = or_(at > _CHANGED, and_(at == _CHANGED, turns.c.turn_id < turn_id))
+        changed = _CHANGED
+        behind = or_(changed < at, and_(changed == at, turns.c.turn_id < turn_id))
         query = query.where(behind)
     return query.order_by(_CHANGED.desc(), turns.c.turn_id.desc()).limit(limit + 1)
 

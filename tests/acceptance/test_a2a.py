@@ -94,10 +94,10 @@ def asked(
 
 @asynccontextmanager
 async def talking(
-    url: str, *, binding: str = "JSONRPC", streaming: bool = True, **headers: str
+    url: str, key: str = "", *, binding: str = "JSONRPC", streaming: bool = True
 ) -> AsyncIterator[Talk]:
     """A client of the SDK that has read the card."""
-    async with httpx.AsyncClient(timeout=PATIENCE_S, headers=headers) as http:
+    async with httpx.AsyncClient(timeout=PATIENCE_S, headers=bearer(key) if key else {}) as http:
         card = await A2ACardResolver(http, url).get_agent_card()
         config = ClientConfig(
             httpx_client=http, supported_protocol_bindings=[binding], streaming=streaming
@@ -112,7 +112,7 @@ async def talk(request: pytest.FixtureRequest, server: Any) -> AsyncIterator[Tal
 
 
 def state(task: a2a.Task | a2a.TaskStatusUpdateEvent) -> str:
-    return a2a.TaskState.Name(task.status.state).removeprefix("TASK_STATE_")
+    return str(a2a.TaskState.Name(task.status.state)).removeprefix("TASK_STATE_")
 
 
 def text(task: a2a.Task | a2a.TaskStatusUpdateEvent) -> str:
@@ -178,7 +178,7 @@ async def test_the_extended_card_needs_a_credential(serve: Any, tmp_path: Path) 
     for path in ("/extendedAgentCard", "/tasks"):
         assert (await server.client.get(f"/a2a/calculator{path}")).status_code == 401
     assert (await server.client.post("/a2a/calculator", json={})).status_code == 401
-    async with talking(f"{server.url}/a2a/calculator", **bearer(anna)) as talk:
+    async with talking(f"{server.url}/a2a/calculator", anna) as talk:
         extended = await talk.client.get_extended_agent_card(a2a.GetExtendedAgentCardRequest())
     assert {"agent.negotiator", "tool.add"} <= {skill.id for skill in extended.skills}
 
@@ -425,9 +425,9 @@ async def test_what_another_user_has_does_not_exist(
     url = f"{server.url}/a2a/calculator"
     model.play([Text(text="Hello."), PAY])
     async with (
-        talking(url, **bearer(keys[0])) as anna,
-        talking(url, **bearer(keys[1])) as bert,
-        talking(url, binding="HTTP+JSON", **bearer(keys[1])) as bert_too,
+        talking(url, keys[0]) as anna,
+        talking(url, keys[1]) as bert,
+        talking(url, keys[1], binding="HTTP+JSON") as bert_too,
     ):
         ended = await anna.task("hi")
         waiting = await anna.task("pay", context_id=ended.context_id)

@@ -34,6 +34,8 @@ AGENTS = Path(__file__).parents[1] / "support" / "agents"
 SESSIONS = "/v1/apps/calculator/sessions"
 _REFERENCE = re.compile(r'#/components/schemas/([^"]+)"')
 FOR_EVERYBODY = {"/livez", "/readyz", "/health"}
+CARDS = {"/.well-known/agent-card.json", "/a2a/x/.well-known/agent-card.json"}
+"""Public as well; here they are of no app."""
 
 
 @dataclass(frozen=True)
@@ -111,7 +113,7 @@ async def test_every_route_needs_a_credential(closed: Closed, adk: FastAPI) -> N
     assert {re.sub(r"\{[^}]+\}", "x", path) for path in documented} <= {path for _, path in found}
     assert {("POST", "/run"), ("WS", "/run_live"), ("GET", "/metrics"), ("GET", "/docs")} <= found
     for method, path in sorted(found):
-        if path in FOR_EVERYBODY:
+        if path in FOR_EVERYBODY | CARDS:
             continue
         if method == "WS":
             with pytest.raises(InvalidStatus) as refused:
@@ -126,6 +128,8 @@ async def test_every_route_needs_a_credential(closed: Closed, adk: FastAPI) -> N
         assert (status, headers.get("WWW-Authenticate")) == (401, "Bearer"), (method, path)
     for path in FOR_EVERYBODY:
         assert (await closed.server.client.get(path)).status_code == 200
+    for path in CARDS:
+        assert (await closed.server.client.get(path)).status_code == 404
 
 
 async def test_a_refusal_is_a_problem(closed: Closed) -> None:

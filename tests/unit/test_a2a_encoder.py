@@ -229,12 +229,13 @@ def test_answers_to_a_confirmation(part: a2a.Part, answer: Any) -> None:
 def test_a_text_answers_the_only_question() -> None:
     question: Any = {"id": "c2", "name": "adk_request_input", "args": {}}
     assert answers_in(said(a2a.Part(text="blue")), [question]) == [("c2", None, "blue")]
-    for part, asked in (
+    cases: tuple[tuple[a2a.Part, list[Any]], ...] = (
         (a2a.Part(text="perhaps"), [ASKED]),
         (a2a.Part(text="yes"), [ASKED, question]),
         (data({"responses": [{"confirmed": True}]}), [ASKED]),
         (data({"responses": 3}), [ASKED]),
-    ):
+    )
+    for part, asked in cases:
         with pytest.raises(InvalidRequestError):
             answers_in(said(part), asked)
 
