@@ -2,13 +2,14 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NotRequired
 
 from google.adk.events import Event
 from typing_extensions import TypedDict
 
 from oda.agent.notices import CANCELLED, is_final_notice
 from oda.agent.resume import answer_of
+from oda.tools.client_tools import CLIENT_CALLS
 
 INPUT = "adk_request_input"
 """Name of the call with which a graph node asks a person for input."""
@@ -22,6 +23,8 @@ class OpenQuestion(TypedDict):
     id: str
     name: str
     args: dict[str, Any]
+    client: NotRequired[bool]
+    """True if it is not for a person, but the call of a tool that the client runs."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +68,8 @@ def _open_questions(turn: Iterable[Event]) -> tuple[OpenQuestion, ...]:
         for call in event.get_function_calls():
             if call.id and call.id in (event.long_running_tool_ids or ()):
                 asked[call.id] = {"id": call.id, "name": call.name or "", "args": call.args or {}}
+                if call.id in (event.custom_metadata or {}).get(CLIENT_CALLS, ()):
+                    asked[call.id]["client"] = True
         for response in event.get_function_responses():
             withdrawn = (response.response or {}).get("status") == "cancelled"
             if event.author == "user" or withdrawn:

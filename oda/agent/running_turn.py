@@ -1,7 +1,7 @@
 """A running turn: its request and its state so far."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -18,6 +18,7 @@ from oda.agent.replay import RunKey
 from oda.agent.resume import Repeat
 from oda.errors import LimitExceededError
 from oda.message.content import answers_a_call
+from oda.tools.client_tools import ClientTool
 from oda.tools.ledger import ToolLedger
 
 Phase = Literal["running", "retrying", "failed"]
@@ -38,6 +39,10 @@ class TurnRequest:
     run_config: RunConfig = field(default_factory=RunConfig)
     limits: TurnLimits | None = None
     """None for the agent's limits."""
+    client_tools: Sequence[ClientTool] = ()
+    """Tools that the client runs; offered to the models beside the agents' own."""
+    context: str | None = None
+    """What the agents' instructions are told in this turn only."""
 
     @property
     def resumes(self) -> bool:
@@ -76,6 +81,8 @@ class RunningTurn:
     repeats: list[Repeat] = field(default_factory=list)
     idempotent_tools: dict[str, frozenset[str]] = field(default_factory=dict)
     """Idempotent tools among those last offered to an agent, by its name."""
+    offered: dict[str, frozenset[str]] = field(default_factory=dict)
+    """Tools of the client among those last offered to an agent, by its name."""
     call_ids: set[str] = field(default_factory=set)
     """Ids of all function calls in the attempt."""
     reported: set[str] = field(default_factory=set)

@@ -46,6 +46,7 @@ from oda.agent.resume import (
 from oda.agent.running_turn import RunningTurn
 from oda.errors import DailyLimitError, NoContentError
 from oda.secret_mask import secrets
+from oda.tools.client_tools import CLIENT_CALLS, offer, offered_names
 from oda.tools.idempotency import (
     IDEMPOTENT_TOOLS,
     CallKey,
@@ -154,6 +155,8 @@ class TurnPlugin(BasePlugin):
         if turn is None:
             await _pass_gate_unless_configured(model, llm_request)
             return None
+        _add_what_the_client_brings(turn, llm_request)
+        turn.offered[callback_context.agent_name] = offered_names(llm_request)
         turn.idempotent_tools[callback_context.agent_name] = frozenset(
             name for name, tool in llm_request.tools_dict.items() if is_idempotent(tool)
         )
@@ -239,6 +242,14 @@ async def _pass_gate_unless_configured(model: BaseLlm | None, request: LlmReques
     """Pass the gate for a model that an agent brings; configured models pass it themselves."""
     if model is not None and not isinstance(model, ConfiguredModel):
         _passed.set(await pass_gate(model.model, request))
+
+
+def _add_what_the_client_brings(turn: RunningTurn, request: LlmRequest) -> None:
+    """Add the client's tools and context; an answer that must have a form calls no client."""
+    if turn.request.client_tools and request.config.response_schema is None:
+        offer(turn.request.client_tools, request)
+    if turn.request.context:
+        request.append_instructions([turn.request.context])
 
 
 def running_turn(context: InvocationContext) -> RunningTurn | None:
@@ -348,5 +359,8 @@ def _mark_calls(event: Event, turn: RunningTurn) -> None:
         marks[IDEMPOTENT_TOOLS] = sorted(idempotent)
     if turn.ledger is not None:
         marks[RECORDED_CALLS] = True
+    if offered := called & turn.offered.get(event.author, frozenset()):
+        calls = event.get_function_calls()
+        marks[CLIENT_CALLS] = [call.id for call in calls if call.id and call.name in offered]
     if marks:
         event.custom_metadata = {**(event.custom_metadata or {}), **marks}

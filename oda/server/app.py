@@ -16,6 +16,7 @@ from oda.identity.audit import AuditLog
 from oda.identity.authenticator import open_authenticator
 from oda.server import health, problems, v1, workspaces
 from oda.server.adk.on_demand import AdkOnDemand
+from oda.server.agui import routes as agui
 from oda.server.docs_page import add_docs
 from oda.server.metrics import Metrics
 from oda.server.metrics import router as metrics_router
@@ -123,6 +124,8 @@ def create_app(
     app.state.sockets = Sockets(settings.limits.sockets)
     app.include_router(v1.router)
     app.include_router(workspaces.router)
+    if agui.is_installed():
+        app.include_router(agui.router)
     app.include_router(health.router)
     app.include_router(metrics_router)
     add_docs(app)

@@ -24,6 +24,9 @@ WithPartials = Annotated[
 TOLD = {"description": "The turn is final, and its last entry has been seen"}
 """Documentation of 204 for routes that answer with `followed_log`."""
 
+SENT_AS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+"""Headers of a stream."""
+
 _HEARTBEAT = b": keep-alive\n\n"
 
 
@@ -76,7 +79,7 @@ def sse_response(
     return StreamingResponse(
         _encoded(frames),
         media_type="text/event-stream",
-        headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no", **headers},
+        headers={**SENT_AS, **headers},
     )
 
 

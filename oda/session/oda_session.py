@@ -6,6 +6,7 @@ from collections.abc import (
     AsyncIterator,
     Callable,
     Collection,
+    Container,
     Iterator,
     Mapping,
     Sequence,
@@ -51,13 +52,16 @@ from oda.session.past_state import (
     events_until,
     initial_state,
     own,
+    shared,
     state_after,
+    state_of_run,
 )
 from oda.session.state import SessionState, writable
 from oda.session.user_storage import UserStorage, json_size
 
 _WITHOUT_EVENTS = GetSessionConfig(num_recent_events=0)
-_LATEST = GetSessionConfig(num_recent_events=10)
+_LATEST_EVENTS = 10
+_LATEST = GetSessionConfig(num_recent_events=_LATEST_EVENTS)
 """Usually enough to see what has happened since a turn."""
 _WRITE_TRIES = 4
 """Number of attempts at a write that conflicts with writes of other nodes."""
@@ -232,6 +236,44 @@ class OdaSession:
         stored = await self._load()
         before = events_until(turn_id, stored.events)
         return state_after(initial_state(stored.state, stored.events), before)
+
+    async def state_of_run(
+        self,
+        turn_id: str,
+        *,
+        told: Container[str] = (),
+        given: Mapping[str, Any] | None = None,
+        is_final: bool = False,
+    ) -> dict[str, Any]:
+        """Return the state when a run of a turn began, with what other sessions share as it is.
+
+        This reads the whole history only if the turn has changed the state since.
+
+        Args:
+            told: Ids of the turn's events before that run.
+            given: The changes that come with the message, which may not be stored yet.
+            is_final: Whether the turn has ended.
+
+        Raises:
+            SessionNotFoundError: the session has been deleted.
+        """
+        stored = await self._load(_LATEST)
+        mine = [event for event in stored.events if event.invocation_id == turn_id]
+        since = [one for one in mine if one.author != "user" and one.id not in told]
+        is_latest = not is_final
+        if mine:
+            is_whole = len(stored.events) < _LATEST_EVENTS or stored.events[0] is not mine[0]
+            is_latest = is_whole and stored.events[-1] is mine[-1]
+        if is_latest and not any(event.actions.state_delta for event in since):
+            state = own(stored.state)
+        else:
+            stored = await self._load()
+            state = state_of_run(
+                initial_state(stored.state, stored.events), stored.events, turn_id, told
+            )
+        if not mine:
+            state = own({**state, **(given or {})})
+        return {**state, **shared(stored.state)}
 
     async def keep_message(
         self,

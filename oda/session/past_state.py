@@ -1,6 +1,6 @@
 """The state of a session at a point of its history. Pure functions over ADK events."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from copy import deepcopy
 from typing import Any
 
@@ -44,6 +44,34 @@ def state_after(initial: Mapping[str, Any], events: Iterable[Event]) -> dict[str
     for event in events:
         state.update(event.actions.state_delta)
     return own(state)
+
+
+def state_of_run(
+    initial: Mapping[str, Any], events: Sequence[Event], turn_id: str, told: Container[str]
+) -> dict[str, Any]:
+    """Return the session's own state when a run of a turn began, its message included.
+
+    Args:
+        told: Ids of the turn's events before that run.
+    """
+    begin = next((n for n, one in enumerate(events) if one.invocation_id == turn_id), len(events))
+    state = state_after(initial, events[:begin])
+    for event in events[begin:]:
+        if event.invocation_id != turn_id:
+            continue
+        if event.author != "user" and event.id not in told:
+            break
+        state.update(event.actions.state_delta)
+    return own(state)
+
+
+def shared(state: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the keys that sessions share: the user's, and the app's."""
+    return {
+        key: value
+        for key, value in state.items()
+        if value is not None and key.startswith(("user:", "app:"))
+    }
 
 
 def events_until(turn_id: str, events: Sequence[Event]) -> Sequence[Event]:

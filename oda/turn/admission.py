@@ -1,6 +1,7 @@
 """Admission of turns: what a session, a user and the queue take on, in which order."""
 
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Protocol
 
 from sqlalchemy import Connection, Executable, case, delete, func, insert, select, update
@@ -135,7 +136,7 @@ class TurnAdmission(TurnReader):
             record = self._started(turn) if starts_now else turn
             self._insert(connection, record, given, urgent=on_busy == "interrupt")
             if key is not None:
-                _insert_key(connection, turn, key)
+                _insert_key(connection, turn, key, turn.created_at)
             return Accepted(record, replayed=False)
 
         return await self._database.journal.run(operation)
@@ -236,7 +237,13 @@ class TurnAdmission(TurnReader):
         await self._database.journal.run(operation)
 
     async def answer(
-        self, turn: Turn, given: TurnInput, *, message_may_be_stored: bool, size: int = 0
+        self,
+        turn: Turn,
+        given: TurnInput,
+        *,
+        message_may_be_stored: bool,
+        size: int = 0,
+        key: IdempotencyKey | None = None,
     ) -> int:
         """Queue a waiting turn again with an answer, behind the others of its session.
 
@@ -245,6 +252,7 @@ class TurnAdmission(TurnReader):
             given: The answer.
             message_may_be_stored: Whether the session may hold the message of `given` already.
             size: Bytes that the answer adds.
+            key: The client's idempotency key of the answer.
 
         Returns the number of the last entry, the new record included.
 
@@ -277,6 +285,8 @@ class TurnAdmission(TurnReader):
                 )
             if size:
                 self._storage.take_within(connection, key_of(turn), size)
+            if key is not None:
+                _insert_key(connection, turn, key, utc(self._clock))
             return append_entry(connection, turn, "turn")
 
         return await self._database.journal.run(operation, within_s=REQUEST_S)
@@ -303,7 +313,7 @@ def _refuse_too_many(connection: Connection, user_id: str, limit: int) -> None:
         )
 
 
-def _insert_key(connection: Connection, turn: Turn, key: IdempotencyKey) -> None:
+def _insert_key(connection: Connection, turn: Turn, key: IdempotencyKey, now: datetime) -> None:
     connection.execute(delete(idempotency_keys).where(is_key(turn.user_id, key)))  # it has expired
     connection.execute(
         insert(idempotency_keys).values(
@@ -312,7 +322,7 @@ def _insert_key(connection: Connection, turn: Turn, key: IdempotencyKey) -> None
             key=key.key,
             body_hash=key.body_hash,
             turn_id=turn.turn_id,
-            created_at=turn.created_at,
+            created_at=now,
         )
     )
 

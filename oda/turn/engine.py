@@ -36,7 +36,7 @@ from oda.turn.record import Turn, TurnError
 from oda.turn.rows import StoredTurn
 from oda.turn.runner import TurnRunner
 from oda.turn.store import TurnStore
-from oda.turn.submission import Submission, TurnInput
+from oda.turn.submission import Brought, IdempotencyKey, Submission, TurnInput
 
 if TYPE_CHECKING:
     from oda.turn.queue import QueueLength
@@ -242,8 +242,13 @@ class TurnEngine(ABC):
         turn_id: str,
         answer: Content | Sequence[Answer],
         user_id: str | None = None,
+        *,
+        brought: Brought | None = None,
     ) -> int:
         """Resume a waiting turn with a person's answers, as such or as ADK content.
+
+        Args:
+            brought: What the client brings besides; it takes the place of what it brought before.
 
         Returns the number of the last log entry before that.
 
@@ -262,20 +267,36 @@ class TurnEngine(ABC):
                 remedy="it may have been answered already",
             )
         await self.start()
+        brought = brought or Brought()
         if [item["name"] for item in turn.pending_input] == [GRANT]:
-            return await self._answer_grant(stored, answer)
+            return await self._answer_grant(stored, answer, brought.key)
         message = (
             answer if isinstance(answer, Content) else answer_content(turn.pending_input, answer)
         )
         answered = answered_by(message)
         if not answered or not answered <= {item["id"] for item in turn.pending_input}:
             raise ConflictError("The message does not answer what the turn asks.")
-        given = stored.input.model_copy(update={"message": message, "state_delta": None})
+        changes: dict[str, Any] = {"message": message, "state_delta": brought.state_delta}
+        if brought.client_tools:
+            changes["client_tools"] = tuple(brought.client_tools)
+        if brought.context:
+            changes["context"] = brought.context
+        given = stored.input.model_copy(update=changes)
         return await self._requeue(
-            stored, given, answered, message_may_be_stored=False, size=given.size
+            stored,
+            given,
+            answered,
+            message_may_be_stored=False,
+            size=given.size,
+            key=brought.key,
         )
 
-    async def _answer_grant(self, stored: StoredTurn, answer: Content | Sequence[Answer]) -> int:
+    async def _answer_grant(
+        self,
+        stored: StoredTurn,
+        answer: Content | Sequence[Answer],
+        key: IdempotencyKey | None,
+    ) -> int:
         """Resume or end a turn that has reached a limit."""
         asked = stored.turn.pending_input[0]
         if isinstance(answer, Content) or [answer_id for answer_id, _, _ in answer] != [
@@ -294,6 +315,7 @@ class TurnEngine(ABC):
                 stored.input.model_copy(update=granted),
                 {asked["id"]},
                 message_may_be_stored=stored.message_may_be_stored,
+                key=key,
             )
         refused = TurnError(
             code="limit_exceeded",
@@ -311,6 +333,7 @@ class TurnEngine(ABC):
         *,
         message_may_be_stored: bool,
         size: int = 0,
+        key: IdempotencyKey | None = None,
     ) -> int:
         """Queue a waiting turn again; return the number of the last log entry before that."""
         turn = stored.turn
@@ -320,7 +343,7 @@ class TurnEngine(ABC):
 
         async def store() -> int:
             return await self._store.answer(
-                queued, given, message_may_be_stored=message_may_be_stored, size=size
+                queued, given, message_may_be_stored=message_may_be_stored, size=size, key=key
             )
 
         return await self._queue_again(session, queued, store) - 1
@@ -330,6 +353,14 @@ class TurnEngine(ABC):
         self, session: OdaSession, queued: Turn, store: Callable[[], Awaitable[int]]
     ) -> int:
         """Store an answered turn and have it run; return the number of its last entry."""
+
+    async def of_key(self, user_id: str, key: IdempotencyKey) -> Turn | None:
+        """Return the turn that was submitted or answered under a client's key, if any.
+
+        Raises:
+            IdempotencyConflictError: the key was used with another body.
+        """
+        return await self._store.of_key(user_id, key, utc(self._clock))
 
     async def get(self, turn_id: str, user_id: str | None = None) -> Turn:
         """Return the record of a turn; with `user_id`, only of that user.

@@ -240,6 +240,8 @@ class TurnRun:
             state_delta=self._given.state_delta,
             run_config=_STREAMING if self._given.stream_tokens else _WHOLE,
             limits=limits,
+            client_tools=self._given.client_tools,
+            context=self._given.context,
         )
         agent = self._agent = self.session.agent(self.turn.agent)
         try:

@@ -1,6 +1,6 @@
 """Requests to an engine, in a form that can be stored."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict
 from oda.agent.limits import TurnLimits
 from oda.session.lane import OnBusy
 from oda.session.user_storage import json_size
+from oda.tools.client_tools import ClientTool
 
 
 class TurnInput(BaseModel):
@@ -23,6 +24,10 @@ class TurnInput(BaseModel):
     limits: TurnLimits | None = None
     state_delta: dict[str, Any] | None = None
     """State changes to store with the message."""
+    client_tools: tuple[ClientTool, ...] = ()
+    """Tools that the client runs."""
+    context: str | None = None
+    """What the agents' instructions are told in this turn only."""
     grants: int = 0
     """How many times a person has granted the limits again."""
     is_drawn: bool = False
@@ -37,7 +42,9 @@ class TurnInput(BaseModel):
         files = sum(len(part.inline_data.data or b"") for part in parts if part.inline_data)
         others = [part.model_copy(update={"inline_data": None}) for part in parts]
         said = [part.model_dump(mode="json", exclude_none=True) for part in others]
-        return 4 * files // 3 + json_size([said, self.state_delta or {}])
+        tools = [tool.model_dump() for tool in self.client_tools]
+        brought = [tools, self.context] if tools or self.context else []
+        return 4 * files // 3 + json_size([said, self.state_delta or {}, *brought])
 
     def stored(self) -> dict[str, Any]:
         return self.model_dump(mode="json", by_alias=True, exclude_none=True, exclude_defaults=True)
@@ -53,6 +60,16 @@ class IdempotencyKey:
 
 
 @dataclass(frozen=True)
+class Brought:
+    """What a client brings with an answer, besides the answer itself."""
+
+    state_delta: Mapping[str, Any] | None = None
+    client_tools: Sequence[ClientTool] = ()
+    context: str | None = None
+    key: IdempotencyKey | None = None
+
+
+@dataclass(frozen=True)
 class Submission:
     """A message to a session, with the options of its sender."""
 
@@ -64,6 +81,10 @@ class Submission:
     stream_tokens: bool = False
     """Whether to stream partial text."""
     state_delta: Mapping[str, Any] | None = None
+    client_tools: Sequence[ClientTool] = ()
+    """Tools that the client runs: a call of one ends the run, and its result is an answer."""
+    context: str | None = None
+    """What the agents' instructions are told in this turn only."""
     key: IdempotencyKey | None = None
     turns_at_once: int | None = None
     """Maximum number of unfinished turns of the user; None for no limit."""
@@ -75,4 +96,6 @@ class Submission:
             stream_tokens=self.stream_tokens,
             limits=self.limits,
             state_delta=dict(self.state_delta) if self.state_delta else None,
+            client_tools=tuple(self.client_tools),
+            context=self.context,
         )
