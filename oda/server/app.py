@@ -17,6 +17,7 @@ from oda.identity.authenticator import open_authenticator
 from oda.server import health, problems, v1, workspaces
 from oda.server.adk.on_demand import AdkOnDemand
 from oda.server.docs_page import add_docs
+from oda.server.mcp.routes import mcp_router
 from oda.server.metrics import Metrics
 from oda.server.metrics import router as metrics_router
 from oda.server.openapi import AT_THE_DOOR, DocumentedAPI
@@ -125,6 +126,7 @@ def create_app(
     app.include_router(workspaces.router)
     app.include_router(health.router)
     app.include_router(metrics_router)
+    app.include_router(mcp_router())
     add_docs(app)
     if dev_ui:
         app.add_api_route("/", _to_dev_ui, include_in_schema=False, response_class=RedirectResponse)

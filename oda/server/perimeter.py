@@ -25,10 +25,11 @@ _METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 _ACCEPTED = (
     *("Authorization", "Content-Type", "Idempotency-Key", "If-Match", "If-None-Match"),
     *("Last-Event-ID", "Prefer", "Traceparent", "X-Oda-User"),
+    *("Mcp-Session-Id", "Mcp-Protocol-Version", "Mcp-Method", "Mcp-Name"),
 )
 _EXPOSED = (
     *("Location", "ETag", "Retry-After", "X-Trace-Id"),
-    *("Idempotent-Replayed", "Preference-Applied"),
+    *("Idempotent-Replayed", "Preference-Applied", "Mcp-Session-Id"),
 )
 
 

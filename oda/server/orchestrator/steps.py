@@ -45,20 +45,35 @@ def _endpoint(
     """Calls a step; the annotation of `body` gives FastAPI the step's request model."""
 
     async def call(body: BaseModel, conversations: Conversations) -> BaseModel:
-        context = await _context(conversations, rules, clock)
-        try:
-            answer: BaseModel = (await step(body, context)).response
-        except OdaError:
-            raise
-        except Exception as error:
-            failure = classify(error, now=clock.now())
-            if failure.code == "programming_error":
-                raise
-            raise _refusal(failure) from error
-        return answer
+        return await call_step(step, body, conversations, rules, clock)
 
     call.__annotations__["body"] = step.request
     return call
+
+
+async def call_step(
+    step: AnyStep,
+    body: BaseModel,
+    conversations: AppConversations,
+    rules: OrchestrationRules,
+    clock: Clock,
+) -> BaseModel:
+    """Call a step by itself.
+
+    Raises:
+        Refusal: it has failed: 503 if it may succeed later, else 502.
+    """
+    context = await _context(conversations, rules, clock)
+    try:
+        answer: BaseModel = (await step(body, context)).response
+    except OdaError:
+        raise
+    except Exception as error:
+        failure = classify(error, now=clock.now())
+        if failure.code == "programming_error":
+            raise
+        raise _refusal(failure) from error
+    return answer
 
 
 async def _context(
