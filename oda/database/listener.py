@@ -15,7 +15,7 @@ from oda.telemetry import get_logger
 
 log = get_logger(__name__)
 
-_PROBED_EVERY_S = 30.0
+_PROBED_EVERY_S = 5.0
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.1, 2.0
 
 
