@@ -22,7 +22,7 @@ from tests.support.transcript import transcript, unpaired_calls
 DOWN = Error(status=503)
 ANSWER = Text(text="answer")
 CANCELLED = "system! CANCELLED"
-SOON_S = 5.0
+SOON_S = 20.0
 
 
 class StandingClock(FakeClock):

@@ -1,6 +1,7 @@
 """A node in a process of its own, which accepts turns and lives until it is killed.
 
-As a program it takes a `Plan` as JSON, and prints the ids of the turns once the first one runs.
+As a program it takes a `Plan` as JSON, and prints the ids of the turns once the first one runs and
+its message is stored.
 """
 
 import asyncio
@@ -81,6 +82,8 @@ async def _live(plan: Plan) -> None:
         session = await oda.sessions.get_or_create(APP, USER, plan.session_id)
         accepted = [await oda.turns.submit(session, submission(text)) for text in plan.messages]
         await cues.begun[plan.messages[0].split()[1]].wait()
+        # The model is asked while the message is being stored; this comes after it.
+        await oda.database.journal.run(lambda connection: None)
         print(json.dumps([one.turn.turn_id for one in accepted]), flush=True)
         await asyncio.Event().wait()
 
