@@ -14,7 +14,7 @@ from oda.context import OdaContext
 from oda.errors import AgentStateError
 from oda.identity.audit import AuditLog
 from oda.identity.authenticator import open_authenticator
-from oda.server import health, problems, v1, workspaces
+from oda.server import health, openai, problems, v1, workspaces
 from oda.server.adk.on_demand import AdkOnDemand
 from oda.server.docs_page import add_docs
 from oda.server.metrics import Metrics
@@ -123,6 +123,8 @@ def create_app(
     app.state.sockets = Sockets(settings.limits.sockets)
     app.include_router(v1.router)
     app.include_router(workspaces.router)
+    if openai.INSTALLED:
+        app.include_router(openai.router())
     app.include_router(health.router)
     app.include_router(metrics_router)
     add_docs(app)

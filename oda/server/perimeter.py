@@ -14,6 +14,7 @@ from oda.server.body_limits import BodyLimits, HeaderLimit
 from oda.server.guard import Guard
 from oda.server.metrics import Metrics, MetricsMiddleware
 from oda.server.mount import Mount
+from oda.server.openai.errors import OpenAIErrors
 from oda.server.problems import UnexpectedErrors
 from oda.server.rate_limits import RateLimit
 from oda.server.rate_window import RateStore, RateWindow
@@ -50,6 +51,7 @@ def perimeter(
         Middleware(TraceMiddleware),
         Middleware(MetricsMiddleware, requests=metrics.requests),
         Middleware(SecurityHeaders),
+        Middleware(OpenAIErrors),
         Middleware(Mount),
         Middleware(HeaderLimit, most=limits.header_bytes),
         Middleware(Guard, host=host, hosts=settings.allowed_hosts, origins=origins),

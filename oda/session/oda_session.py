@@ -220,6 +220,11 @@ class OdaSession:
         turn = await self._history().of_turn(invocation_id)
         return [event for event in turn.events if event.author != "user"] if turn else []
 
+    async def messages_of_turn(self, invocation_id: str) -> list[Event]:
+        """Return what the user has said in a turn: the message, and then answers to questions."""
+        turn = await self._history().of_turn(invocation_id)
+        return [event for event in turn.events if event.author == "user"] if turn else []
+
     async def state_after(self, turn_id: str) -> dict[str, Any]:
         """Return the session's own state after a turn; the current state if the turn is unknown.
 

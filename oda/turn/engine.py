@@ -445,6 +445,18 @@ class TurnEngine(ABC):
         for stored in reversed(await self._store.unfinished_of(session.key)):
             await self.cancel(stored.turn.turn_id)
 
+    async def given(self, turn_id: str, user_id: str) -> TurnInput:
+        """Return the latest input of a turn: its message, or the answer that it goes on with.
+
+        Raises:
+            TurnNotFoundError: as `get`.
+        """
+        return (await self._store.stored(turn_id, user_id)).input
+
+    async def forget(self, turn_id: str) -> None:
+        """Delete the record and the log of a turn that is final."""
+        await self._store.forget(turn_id)
+
     async def forget_session(self, session: OdaSession) -> Sequence[str]:
         """Delete the records of a session's turns, and return their ids."""
         return await self._store.forget_session(session.key)

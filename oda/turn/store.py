@@ -229,6 +229,13 @@ class TurnStore(TurnAdmission):
 
     # --- forgetting
 
+    async def forget(self, turn_id: str) -> None:
+        """Delete a final turn with its log; one that is not final stays."""
+        final = delete(turns).where(turns.c.turn_id == turn_id, turns.c.finished_at.is_not(None))
+        await self._database.journal.run(
+            lambda connection: connection.execute(final), within_s=REQUEST_S
+        )
+
     async def forget_session(self, session: SessionKey) -> Sequence[str]:
         """Delete all turns of a session with their data, and return their ids."""
 

@@ -23,7 +23,7 @@ _BROKEN_ROUTES = "Its own routes cannot be loaded; `oda doctor` says why."
 @router.get("/apps")
 async def list_apps(oda: Context, request: Request) -> AppList:
     """All apps, with those that cannot be loaded."""
-    apps, broken_routes = await _apps(oda, request.app)
+    apps, broken_routes = await described_apps(oda, request.app)
 
     def error_of(app: AppDescription) -> str | None:
         """Return a generic message: the actual reason may contain file names and secrets."""
@@ -34,7 +34,9 @@ async def list_apps(oda: Context, request: Request) -> AppList:
     return AppList(apps=[app.model_copy(update={"error": error_of(app)}) for app in apps])
 
 
-async def _apps(oda: OdaContext, app: FastAPI) -> tuple[list[AppDescription], Mapping[str, str]]:
+async def described_apps(
+    oda: OdaContext, app: FastAPI
+) -> tuple[list[AppDescription], Mapping[str, str]]:
     """Return the apps and why routes are broken: as rehearsed, else by loading them all here."""
     rehearsal: Rehearsal | None = app.state.rehearsal
     if rehearsal is not None and (found := await rehearsal.outcome()) is not None:
