@@ -86,6 +86,7 @@ class OdaContext:
         self.settings = settings
         self._clock = clock or SystemClock()
         secrets.register(*known_secrets(os.environ), *known_secrets(settings.model_dump()))
+        secrets.register(*known_secrets(settings.webhooks.model_dump()))
         self._stack: AsyncExitStack | None = None
         self._applied: Configuration | None = None
         self._has_rehearsed = False

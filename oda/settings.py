@@ -28,6 +28,7 @@ from yaml import YAMLError
 
 from oda.errors import ConfigurationError
 from oda.telemetry import LogFormat, LogLevel
+from oda.webhooks.signature import signing_key
 
 _UNION_TAGS = ("int", "float")
 """Location parts that pydantic adds for the members of `int | float`."""
@@ -198,6 +199,15 @@ class JwtSettings(Section):
                 "an issuer needs an audience, else its tokens for other services are accepted",
             )
         return self
+
+
+class WebhookSettings(Section):
+    """`ODA_WEBHOOKS__…`: what others are told of turns."""
+
+    secret: Annotated[SecretStr, AfterValidator(signing_key)] | None = None
+    """Signs what is sent, as Standard Webhooks (`whsec_…`, base64); without it nothing is sent."""
+    allow_private: bool = False
+    """Whether webhooks may be sent to addresses that are not public, this machine's among them."""
 
 
 def _rate_storage(value: str) -> str:
@@ -403,6 +413,7 @@ class Settings(BaseSettings):
     `mcp_pins.json` in the data directory. Several nodes must share the file or be given copies.
     """
     jwt: JwtSettings = JwtSettings()
+    webhooks: WebhookSettings = WebhookSettings()
 
     accept_only: bool = False
     """Accept turns and show them, but leave it to other processes to run them; needs PostgreSQL."""

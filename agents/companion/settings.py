@@ -1,6 +1,5 @@
 """Settings of the agent: the environment (`ODA_COMPANION__…`) and `.env`."""
 
-from base64 import b64decode
 from collections.abc import Mapping
 from functools import cache
 from typing import Annotated, Literal
@@ -9,6 +8,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from oda.message.language import Language
+from oda.webhooks.signature import signing_key
 
 DailyMinutes = Annotated[int, Field(ge=0, le=24 * 60)]
 """Minutes of a child with the companion on one day."""
@@ -42,14 +42,6 @@ class Smtp(BaseModel):
     password: SecretStr = SecretStr("")
 
 
-def _signing_key(secret: SecretStr) -> SecretStr:
-    text = secret.get_secret_value()
-    if not text.startswith("whsec_"):
-        raise ValueError("it must begin with whsec_")
-    b64decode(text.removeprefix("whsec_"), validate=True)
-    return secret
-
-
 class CompanionSettings(BaseSettings):
     """`ODA_COMPANION__…`: who looks after a child, and who helps one in trouble."""
 
@@ -70,7 +62,7 @@ class CompanionSettings(BaseSettings):
     """The least severity of a concern of which parents are told at once."""
     smtp: Smtp | None = None
     """Sends e-mail; without it nobody gets any."""
-    webhook_secret: Annotated[SecretStr, AfterValidator(_signing_key)] | None = None
+    webhook_secret: Annotated[SecretStr, AfterValidator(signing_key)] | None = None
     """Signs webhooks (`whsec_…`, base64); without it none is sent."""
     daily_minutes: DailyMinutes | None = None
     """Time limit of a day, unless a parent has set one for the child."""

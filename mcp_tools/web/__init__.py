@@ -1,8 +1,8 @@
 """Web search and retrieval of pages as text.
 
 `Web` queries the configured search engine (`config`) and reads pages as text. Pages are fetched
-from public addresses only: `addresses` defines them, and `connection` checks each address when it
-connects. Content is parsed in an isolated process (`reader`). `python -m mcp_tools.web` offers both
+from public addresses only, over `oda.public_network`, which checks each address when it connects.
+Content is parsed in an isolated process (`reader`). `python -m mcp_tools.web` offers both
 over MCP.
 """
 

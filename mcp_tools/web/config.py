@@ -36,7 +36,7 @@ class WebConfig:
     tavily_api_key: str | None = field(default=None, repr=False)
     brave_api_key: str | None = field(default=None, repr=False)
     allow: tuple[str, ...] = ()
-    """Exceptions to the public web, see `mcp_tools.web.addresses`."""
+    """Exceptions to the public web, see `oda.public_network.addresses`."""
 
     def __post_init__(self) -> None:
         """Refuse what no request can be made with.

@@ -13,8 +13,8 @@ from typing import Self
 import httpcore
 import httpx
 
-from mcp_tools.web.connection import GuardedNetwork
 from mcp_tools.web.errors import (
+    AddressRefusedError,
     PageTooLargeError,
     PageTypeError,
     PageUnavailableError,
@@ -24,6 +24,8 @@ from mcp_tools.web.limits import WebLimits
 from mcp_tools.web.pace import Pace
 from mcp_tools.web.reader import Document, kind_of
 from mcp_tools.web.urls import join_url
+from oda.public_network.connection import GuardedNetwork
+from oda.public_network.errors import AddressNotAllowedError, UnknownHostError
 
 USER_AGENT = "oda-research/1.0 (reads single pages on behalf of a person)"
 MAX_REDIRECTS = 5
@@ -77,6 +79,10 @@ class Downloader:
             raise PageUnavailableError(
                 f"{url.host} did not answer in full within {self._limits.page_s:g} s"
             ) from error
+        except AddressNotAllowedError as error:
+            raise AddressRefusedError(error.host, error.port) from error
+        except UnknownHostError as error:
+            raise PageUnavailableError(str(error)) from error
         except _FAILURES as error:
             reason = str(error)[:200] or type(error).__name__
             raise PageUnavailableError(f"{url.host} does not answer: {reason}") from error

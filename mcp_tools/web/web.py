@@ -3,7 +3,7 @@
 import asyncio
 import time
 import unicodedata
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from types import TracebackType
@@ -12,15 +12,14 @@ from typing import Self
 import httpx
 
 from mcp_tools.apart import ReadApart, read_apart
-from mcp_tools.web.addresses import AddressRules
 from mcp_tools.web.config import WebConfig
-from mcp_tools.web.connection import GuardedNetwork, Resolve, resolve
 from mcp_tools.web.download import USER_AGENT, Downloader
 from mcp_tools.web.errors import (
     BusyError,
     QueryError,
     SearchQuotaError,
     SearchUnavailableError,
+    WebConfigError,
 )
 from mcp_tools.web.kept import Kept
 from mcp_tools.web.limits import WebLimits
@@ -29,6 +28,9 @@ from mcp_tools.web.providers import SearchProvider, SearchResult, choose_provide
 from mcp_tools.web.providers.provider import MAX_RESULTS
 from mcp_tools.web.reader import read_document
 from mcp_tools.web.urls import parse_url
+from oda.public_network.addresses import AddressRules
+from oda.public_network.connection import GuardedNetwork, Resolve, resolve
+from oda.public_network.errors import AllowanceError
 
 MAX_QUERY = 400
 MAX_WORDS = 50
@@ -102,7 +104,7 @@ class Web:
 
         self._asking = pace(limits.asks_per_s)
         network = GuardedNetwork(
-            AddressRules(self._config.allow), resolve=resolve, connect_s=limits.connect_s
+            _address_rules(self._config.allow), resolve=resolve, connect_s=limits.connect_s
         )
         self._downloader = Downloader(network, pace(limits.pages_per_s), limits)
         self._client = httpx.AsyncClient(
@@ -188,6 +190,18 @@ class Web:
             yield
         finally:
             self._places.release()
+
+
+def _address_rules(allow: Iterable[str]) -> AddressRules:
+    """Return the rules of what pages are read from.
+
+    Raises:
+        WebConfigError: a place to allow is none.
+    """
+    try:
+        return AddressRules(allow)
+    except AllowanceError as error:
+        raise WebConfigError(str(error)) from error
 
 
 def normalised(query: str) -> str:

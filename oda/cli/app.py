@@ -366,6 +366,45 @@ def cancel_turn(turn_id: TurnId, agents: Agents = None, json: Json = False) -> E
     return cancel_turn(turn_id, agents_dir=agents, as_json=json)
 
 
+webhooks = typer.Typer(
+    name="webhooks",
+    help="List what others are told of turns, and send it again.",
+    no_args_is_help=True,
+)
+app.add_typer(webhooks)
+
+
+@webhooks.command("list")
+def list_deliveries(
+    status: Annotated[
+        Literal["waiting", "delivered", "failed"] | None,
+        typer.Option(help="Only those with this status."),
+    ] = None,
+    turn: Annotated[
+        str | None, typer.Option("--turn", metavar="TURN_ID", help="Only of this turn.")
+    ] = None,
+    limit: Annotated[int, typer.Option(min=1, metavar="N", help="Most deliveries.")] = 50,
+    json: Json = False,
+) -> ExitCode:
+    """List deliveries, the newest first, with why the last attempt has failed."""
+    from oda.cli.webhooks import list_deliveries
+
+    return list_deliveries(status=status, turn_id=turn, limit=limit, as_json=json)
+
+
+@webhooks.command("retry")
+def retry_delivery(
+    delivery_id: Annotated[
+        str, typer.Argument(metavar="DELIVERY", help="As `oda webhooks list` shows it.")
+    ],
+    json: Json = False,
+) -> ExitCode:
+    """Have a delivery sent again, soon, by a server or worker that runs."""
+    from oda.cli.webhooks import retry_delivery
+
+    return retry_delivery(delivery_id, as_json=json)
+
+
 sessions = typer.Typer(
     name="sessions", help="List, show, delete and validate sessions.", no_args_is_help=True
 )

@@ -26,7 +26,7 @@ from sqlalchemy import (
     text,
 )
 
-REVISION = "0101"
+REVISION = "0102"
 """The newest revision of the schema; see `Schema.revision`."""
 
 _Name = String(128)
@@ -168,6 +168,26 @@ tool_calls = Table(
     Index("oda_tool_calls_of_session", "app", "user_id", "session_id"),
     Index("oda_tool_calls_age", "started_at"),
 )
+
+deliveries = Table(
+    "oda_deliveries",
+    metadata,
+    Column("delivery_id", _Id, primary_key=True),
+    Column("turn_id", _Id, ForeignKey("oda_turns.turn_id", ondelete="CASCADE"), nullable=False),
+    Column("type", String(32), nullable=False),
+    Column("url", Text, nullable=False),
+    Column("body", Text, nullable=False, comment="JSON, the same in each attempt"),
+    Column("attempts", Integer, nullable=False),
+    Column("problem", Text, nullable=False, comment="Of the last attempt"),
+    Column("created_at", UtcDateTime, nullable=False),
+    Column("next_at", UtcDateTime, comment="Of the next attempt; null when there is none"),
+    Column("delivered_at", UtcDateTime),
+    Column("sender", _Id, comment="The process that sends it now"),
+    Index("oda_deliveries_turn", "turn_id"),
+    Index("oda_deliveries_age", "created_at"),
+    Index("oda_deliveries_waiting", "next_at", **_where("next_at IS NOT NULL")),
+)
+"""Webhooks about turns, until these are forgotten."""
 
 usage_days = Table(
     "oda_usage_days",

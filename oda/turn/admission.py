@@ -1,5 +1,6 @@
 """Admission of turns: what a session, a user and the queue take on, in which order."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -29,6 +30,8 @@ from oda.turn.rows import (
     unfinished_in,
 )
 from oda.turn.submission import IdempotencyKey, TurnInput
+from oda.webhooks.deliveries import Deliveries, add_deliveries
+from oda.webhooks.notify import Notify, NotifyEvent
 
 _RETRY_AFTER_S = 2.0
 
@@ -71,6 +74,7 @@ class TurnAdmission(TurnReader):
         runner: Name of this process, for operators.
         max_queued: Maximum number of turns that wait in a session.
         jobs: The queue of jobs that run the turns; without it, this process runs them.
+        deliveries: What is to be told of turns.
     """
 
     def __init__(
@@ -82,9 +86,11 @@ class TurnAdmission(TurnReader):
         runner: str = "",
         max_queued: int | None = None,
         jobs: Jobs | None = None,
+        deliveries: Deliveries | None = None,
     ) -> None:
         super().__init__(database)
         self._clock = clock or SystemClock()
+        self.deliveries = deliveries or Deliveries(database, self._clock, runner)
         self._storage = storage or UserStorage(database, LimitSettings())
         self._runner = runner
         self._max_queued = max_queued
@@ -138,7 +144,10 @@ class TurnAdmission(TurnReader):
                 _insert_key(connection, turn, key)
             return Accepted(record, replayed=False)
 
-        return await self._database.journal.run(operation)
+        accepted = await self._database.journal.run(operation)
+        if accepted.turn.ended and given.notify:
+            self.deliveries.added.set()
+        return accepted
 
     def _refuse_if_busy(self, connection: Connection, turn: Turn, on_busy: OnBusy) -> bool:
         """Return whether the session has a turn that must run."""
@@ -222,6 +231,14 @@ class TurnAdmission(TurnReader):
                 [Entry.of(n, "turn", stage) for n, stage in enumerate(stages, start=1)],
             ),
         )
+        self._tell(connection, record, given.notify)
+
+    def _tell(self, connection: Connection, turn: Turn, notified: Sequence[Notify]) -> None:
+        """Store what is to be told of a turn that has ended, or waits for a person."""
+        if notified and turn.ended:
+            event: NotifyEvent = "done" if turn.final else "waiting_input"
+            now = utc(self._clock)
+            add_deliveries(connection, turn.turn_id, event, notified, turn.model_dump_json(), now)
 
     async def withdraw(self, turn: Turn, given: TurnInput) -> None:
         """Delete a turn whose client got an error, unless a run of another process has begun."""

@@ -37,6 +37,7 @@ from oda.turn.rows import StoredTurn
 from oda.turn.runner import TurnRunner
 from oda.turn.store import TurnStore
 from oda.turn.submission import Submission, TurnInput
+from oda.webhooks.sender import WebhookSender
 
 if TYPE_CHECKING:
     from oda.turn.queue import QueueLength
@@ -104,6 +105,15 @@ class TurnEngine(ABC):
             self._settings,
             parts.clock,
         )
+        secret = parts.settings.webhooks.secret
+        self._sender = None
+        if secret is not None:
+            self._sender = WebhookSender(
+                self._store.deliveries,
+                parts.clock,
+                secret=secret.get_secret_value(),
+                allow_private=parts.settings.webhooks.allow_private,
+            )
         self._closing = False
         self._accepting: set[asyncio.Task[Accepted]] = set()
         self._refused: set[str] = set()
@@ -129,6 +139,9 @@ class TurnEngine(ABC):
             if not self._started:
                 await self._start()
                 self._repeat(self._clean, _CLEANING_EVERY_S, first_after_s=_FIRST_CLEANING_S)
+                if self._sender is not None:
+                    sending = asyncio.create_task(self._sender.run(), name="oda webhooks")
+                    self._housekeeping.add(sending)
                 self._started = True
 
     @abstractmethod

@@ -48,6 +48,7 @@ class InProcessEngine(TurnEngine):
 
     async def _start(self) -> None:
         await asyncio.to_thread(self._owner.acquire)
+        await self._store.deliveries.reclaim()
         self._repeat(self._end_cancelled, _LOOK_FOR_CANCELS_EVERY_S)
 
     async def recover(self) -> None:

@@ -47,6 +47,7 @@ class LiveTurn:
         self.writes = WriteQueue(journal, self._guard, stored.turn.turn_id)
         """Takes the events of the session, too, where they are kept in the same database."""
         self._store = store
+        self._notify = stored.input.notify
         self._clock = clock
         self._seen = set(seen)
         self._last = stored.last
@@ -94,6 +95,8 @@ class LiveTurn:
         self.turn = self.turn.model_copy(update=changes)
         self._add_record("done" if self.turn.final else "turn", ended_at=utc(self._clock))
         await self.writes.flushed()
+        if self._notify:
+            self._store.deliveries.added.set()
 
     def abandon(self) -> None:
         """Stop writing; readers continue from the database."""
@@ -109,7 +112,14 @@ class LiveTurn:
         self._last += 1
         entry = Entry.of(self._last, kind, self.turn)
         self.writes.put(
-            partial(self._store.save, turn=self.turn, run=self.run, entry=entry, ended_at=ended_at),
+            partial(
+                self._store.save,
+                turn=self.turn,
+                run=self.run,
+                entry=entry,
+                ended_at=ended_at,
+                notify=self._notify,
+            ),
             then=partial(self.log.publish, [entry], ended=self.turn.ended),
             guards=True,
         )

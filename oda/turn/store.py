@@ -28,6 +28,7 @@ from oda.turn.rows import (
     unfinished,
     with_last,
 )
+from oda.webhooks.notify import Notify
 
 _DELETED_AT_ONCE = 100
 """Rows per table and transaction, for whose end other writes wait."""
@@ -129,11 +130,13 @@ class TurnStore(TurnAdmission):
         run: int,
         entry: Entry,
         ended_at: datetime | None = None,
+        notify: Sequence[Notify] = (),
     ) -> None:
         """Store the record of a turn and its log entry.
 
         Args:
             ended_at: Time at which the turn became final or began to wait for a person.
+            notify: Who is told of that.
 
         Raises:
             OwnershipLostError: there is a later run, or the turn has ended.
@@ -145,6 +148,8 @@ class TurnStore(TurnAdmission):
         if not connection.execute(saved).rowcount:
             raise _runs_elsewhere(turn.turn_id)
         self.add_entry(connection, turn_id=turn.turn_id, entry=entry)
+        if ended_at is not None:
+            self._tell(connection, turn, notify)
         if turn.final:
             _charge(connection, turn)
 
@@ -195,10 +200,13 @@ class TurnStore(TurnAdmission):
             if turn.pinned:  # perhaps nobody would run the job, which holds up the session
                 self._abort_job(connection, row.job_id, turn.app)
             last = append_entry(connection, turn, "done")
+            self._tell(connection, turn, _notified(connection, turn.turn_id))
             _charge(connection, turn)
             return last
 
-        return await self._database.journal.run(operation, within_s=REQUEST_S)
+        last = await self._database.journal.run(operation, within_s=REQUEST_S)
+        self.deliveries.added.set()
+        return last
 
     async def request_cancel(self, turn_id: str) -> None:
         """Ask the process that runs a turn to end it."""
@@ -277,6 +285,12 @@ def _is_run(turn_id: str, run: int) -> tuple[ColumnElement[bool], ...]:
 
 def _runs_elsewhere(turn_id: str) -> OwnershipLostError:
     return OwnershipLostError(f"The turn {turn_id!r} runs elsewhere.")
+
+
+def _notified(connection: Connection, turn_id: str) -> Sequence[Notify]:
+    """Return who is told of a turn."""
+    query = select(turns.c.input["notify"]).where(turns.c.turn_id == turn_id)
+    return [Notify.model_validate(one) for one in connection.scalar(query) or ()]
 
 
 def _charge(connection: Connection, turn: Turn) -> None:

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict
 from oda.agent.limits import TurnLimits
 from oda.session.lane import OnBusy
 from oda.session.user_storage import json_size
+from oda.webhooks.notify import Notify
 
 
 class TurnInput(BaseModel):
@@ -29,6 +30,8 @@ class TurnInput(BaseModel):
     """Whether each call is drawn from the user's day; else the usage is added at the end."""
     goes_beyond_day: bool = False
     """Whether a person has agreed to exceed the daily limits."""
+    notify: tuple[Notify, ...] = ()
+    """Who is told when the turn ends or waits."""
 
     @property
     def size(self) -> int:
@@ -67,6 +70,8 @@ class Submission:
     key: IdempotencyKey | None = None
     turns_at_once: int | None = None
     """Maximum number of unfinished turns of the user; None for no limit."""
+    notify: tuple[Notify, ...] = ()
+    """Who is told when the turn ends or waits."""
 
     @property
     def input(self) -> TurnInput:
@@ -75,4 +80,5 @@ class Submission:
             stream_tokens=self.stream_tokens,
             limits=self.limits,
             state_delta=dict(self.state_delta) if self.state_delta else None,
+            notify=self.notify,
         )

@@ -10,8 +10,6 @@ import pytest
 from reportlab.pdfgen.canvas import Canvas
 
 from mcp_tools.web import Web, WebConfig, WebLimits
-from mcp_tools.web.addresses import AddressRules
-from mcp_tools.web.connection import GuardedNetwork
 from mcp_tools.web.errors import (
     AddressRefusedError,
     BusyError,
@@ -23,6 +21,9 @@ from mcp_tools.web.errors import (
     UrlRefusedError,
     WebError,
 )
+from oda.public_network.addresses import AddressRules
+from oda.public_network.connection import GuardedNetwork
+from oda.public_network.errors import AddressNotAllowedError, UnknownHostError
 from tests.support.local_web import METADATA, Answer, LocalWeb, Received
 
 DATA = "counts.json"
@@ -163,7 +164,7 @@ async def test_a_connection_is_made_to_the_address_that_was_checked(local: Local
     assert stream.get_extra_info("server_addr") == ("127.0.0.1", local.port)
     await stream.aclose()
     assert names.asked == 1
-    with pytest.raises(AddressRefusedError):
+    with pytest.raises(AddressNotAllowedError):
         await network.connect_tcp("rebind.example", local.port)
 
 
@@ -186,7 +187,7 @@ async def test_the_next_address_is_tried_and_an_unknown_host_is_told(local: Loca
     async def unknown(host: str, port: int) -> Sequence[str]:
         raise OSError("no such name")
 
-    with pytest.raises(PageUnavailableError, match="no host"):
+    with pytest.raises(UnknownHostError, match="no host"):
         await GuardedNetwork(rules, resolve=unknown, connect_s=5).connect_tcp("x.example", 80)
     nobody = GuardedNetwork(rules, resolve=ChangingName(["127.0.0.2"]), connect_s=5)
     with pytest.raises(httpcore.ConnectError):

@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_tools.web.addresses import AddressRules, is_public
-from mcp_tools.web.connection import GuardedNetwork, resolve
-from mcp_tools.web.errors import AddressRefusedError, PageUnavailableError, UrlRefusedError
+from mcp_tools.web.errors import UrlRefusedError
 from mcp_tools.web.urls import parse_url
+from oda.public_network.addresses import AddressRules, is_public
+from oda.public_network.connection import GuardedNetwork, resolve
+from oda.public_network.errors import AddressNotAllowedError, UnknownHostError
 
 INSIDE = st.sampled_from(
     ["127.0.0.0/8", "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "169.254.0.0/16", "0.0.0.0/8"]
@@ -47,7 +48,7 @@ def test_no_spelling_of_an_inner_address_is_reached(
         url = parse_url(f"{scheme}://{spell(int(address))}/")
         await network.connect_tcp(url.raw_host.decode(), 80)
 
-    with pytest.raises((UrlRefusedError, AddressRefusedError, PageUnavailableError)):
+    with pytest.raises((UrlRefusedError, AddressNotAllowedError, UnknownHostError)):
         asyncio.run(reach())
 
 

@@ -4,9 +4,10 @@ from ipaddress import ip_address
 
 import pytest
 
-from mcp_tools.web.addresses import AddressRules, is_public
-from mcp_tools.web.errors import UrlRefusedError, WebConfigError
+from mcp_tools.web.errors import UrlRefusedError
 from mcp_tools.web.urls import join_url, parse_url
+from oda.public_network.addresses import AddressRules, is_plainly_private, is_public
+from oda.public_network.errors import AllowanceError
 
 
 @pytest.mark.parametrize(
@@ -68,8 +69,26 @@ def test_an_exception_covers_what_it_names(
 
 @pytest.mark.parametrize("text", ["wiki.example", "wiki:http", ":80", "wiki:0", "wiki:70000", "*"])
 def test_an_exception_that_names_no_place_is_refused(text: str) -> None:
-    with pytest.raises(WebConfigError, match="CIDR or host:port"):
+    with pytest.raises(AllowanceError, match="CIDR or host:port"):
         AddressRules([text])
+
+
+@pytest.mark.parametrize(
+    ("host", "private"),
+    [
+        *((host, True) for host in ("127.0.0.1", "[::1]", "10.1", "0x7f.1", "2130706433", "0")),
+        *((host, True) for host in ("LOCALHOST.", "a.localhost", "db.internal", "999.1")),
+        *((host, False) for host in ("1.1.1.1", "[2606:4700::1111]", "example.org", "1.example")),
+    ],
+)
+def test_a_host_that_is_plainly_private_is_known(host: str, private: bool) -> None:
+    assert is_plainly_private(host) is private
+
+
+def test_rules_may_allow_all_ports_or_all_addresses() -> None:
+    assert AddressRules(any_port=True).permit("a.example", "1.1.1.1", 9000)
+    assert not AddressRules(any_port=True).permit("a.example", "127.0.0.1", 80)
+    assert AddressRules(any_address=True).permit("a.example", "127.0.0.1", 9000)
 
 
 @pytest.mark.parametrize(

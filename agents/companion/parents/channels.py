@@ -1,8 +1,6 @@
 """The ways in which a parent is told of a concern: e-mail, and webhooks that are signed."""
 
 import asyncio
-import base64
-import hmac
 import json
 import smtplib
 import ssl
@@ -11,9 +9,8 @@ from email.message import EmailMessage
 from functools import cache
 from pathlib import Path
 
-import httpx
-
 from oda.orchestration.wording import Wording
+from oda.webhooks.client import NotSentError, WebhookClient
 
 from ..learning.notices import Notice
 from ..settings import CompanionSettings, Parent, Smtp
@@ -102,13 +99,6 @@ def _mail(message: EmailMessage, smtp: Smtp) -> None:
         raise NotSent("the mail server cannot be reached") from error
 
 
-def signature(secret: str, notice_id: str, timestamp: int, body: bytes) -> str:
-    """Return the signature of Standard Webhooks."""
-    key = base64.b64decode(secret.removeprefix("whsec_"))
-    signed = f"{notice_id}.{timestamp}.".encode() + body
-    return f"v1,{base64.b64encode(hmac.digest(key, signed, 'sha256')).decode()}"
-
-
 async def _post(url: str, notice: Notice, secret: str, at: datetime) -> None:
     event = {
         "type": "companion.concern",
@@ -119,20 +109,9 @@ async def _post(url: str, notice: Notice, secret: str, at: datetime) -> None:
             "severity": notice.severity,
         },
     }
-    body, timestamp = json.dumps(event).encode(), int(at.timestamp())
-    headers = {
-        "content-type": "application/json",
-        "webhook-id": notice.id,
-        "webhook-timestamp": str(timestamp),
-        "webhook-signature": signature(secret, notice.id, timestamp, body),
-    }
     try:
-        async with httpx.AsyncClient(timeout=_TIMEOUT_S, trust_env=False) as client:
-            answer = await client.post(url, content=body, headers=headers)
-    except (httpx.HTTPError, httpx.InvalidURL) as error:
-        raise NotSent("the webhook's address cannot be reached") from error
-    if not answer.is_success:
-        raise NotSent(
-            f"the webhook's address answered {answer.status_code}",
-            is_final=answer.status_code == httpx.codes.GONE,
-        )
+        async with WebhookClient(allow_private=True) as client:  # the operator has chosen it
+            body = json.dumps(event).encode()
+            await client.send(url, secret, notice.id, int(at.timestamp()), body)
+    except NotSentError as error:
+        raise NotSent(error.problem, is_final=error.is_final) from error

@@ -3,11 +3,11 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
-from datetime import timedelta
 
 from oda.application_resource import ApplicationResource
 from oda.clock import Clock, SystemClock, utc
 from oda.telemetry import get_logger
+from oda.webhooks.backoff import delay_after
 
 from ..learning.notices import Notice, waiting_notices
 from ..learning.records import SEVERITIES, Channel, Concern
@@ -17,19 +17,9 @@ from .families import families
 
 log = get_logger(__name__)
 
-_DELAYS_S = (2.0, 10.0, 60.0, 300.0, 900.0)
-_LATER_S = 3_600.0
-_ATTEMPTS = 28
-"""With the delays, about a day."""
+_AFTER_FAILURE_S = 60.0
 _LOOKS_AGAIN_S = 600.0
 """How often the store is asked for what other processes have left."""
-
-
-def delay_after(attempts: int) -> timedelta | None:
-    """Return when to try again after so many attempts; None is never. Pure."""
-    if attempts >= _ATTEMPTS:
-        return None
-    return timedelta(seconds=_DELAYS_S[attempts - 1] if attempts <= len(_DELAYS_S) else _LATER_S)
 
 
 def told_at_once(child_id: str, concern: Concern) -> list[tuple[str, Channel]]:
@@ -65,7 +55,7 @@ class Sender:
                 wait_s = await self._round()
             except Exception:
                 log.exception("companion_notices_not_read")
-                wait_s = _DELAYS_S[2]
+                wait_s = _AFTER_FAILURE_S
             with suppress(TimeoutError):
                 async with asyncio.timeout(wait_s):
                     await self._woken.wait()

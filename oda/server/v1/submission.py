@@ -14,9 +14,12 @@ from oda.message.storable import storable
 from oda.server.access import turns_at_once
 from oda.server.idempotency import key_of_request
 from oda.server.problems import Refusal
-from oda.server.v1.wire import SubmitTurn
+from oda.server.v1.wire import SubmitTurn, TurnNotify
 from oda.session.oda_session import OdaSession
+from oda.settings import WebhookSettings
 from oda.turn.submission import Submission
+from oda.webhooks.client import checked_url
+from oda.webhooks.notify import Notify
 
 _QUICK = 1 << 16
 """Length of a text below which parsing takes at most some milliseconds."""
@@ -38,7 +41,8 @@ async def to_submission(
 
     Raises:
         InvalidRequestError: the message is empty or malformed, or the metadata cannot be stored.
-        Refusal: text and metadata exceed the limit of bodies without files.
+        Refusal: text and metadata exceed the limit of bodies without files, or the address that
+            is to be told is refused.
     """
     make = partial(
         _submission, oda, session, body, streamed=streamed, idempotency_key=idempotency_key
@@ -56,6 +60,8 @@ def _submission(
     idempotency_key: str | None,
 ) -> Submission:
     fields = body.model_dump(mode="json", include=set(SubmitTurn.model_fields))
+    if body.notify is None:  # keys of requests before there was such a field
+        del fields["notify"]
     _check_size(fields, oda.settings.limits.small_body_bytes)
     return Submission(
         message=parse_content(body.message),
@@ -70,6 +76,7 @@ def _submission(
             fields,
         ),
         turns_at_once=turns_at_once(oda),
+        notify=_notified(oda.settings.webhooks, body.notify),
     )
 
 
@@ -105,6 +112,24 @@ def storable_metadata(metadata: dict[str, Any]) -> dict[str, Any]:
     except ValueError as error:
         raise InvalidRequestError("metadata: no store takes all of its names.") from error
     return stored
+
+
+def _notified(settings: WebhookSettings, asked: TurnNotify | None) -> tuple[Notify, ...]:
+    """Return who is told of a turn.
+
+    Raises:
+        Refusal: nothing is sent from here, or not to this address.
+    """
+    if asked is None:
+        return ()
+    try:
+        if settings.secret is None:
+            raise ValueError("this server sends no webhooks, for it has no ODA_WEBHOOKS__SECRET")
+        url = checked_url(asked.url, allow_private=settings.allow_private)
+    except ValueError as error:
+        wrong = {"field": "notify.url", "message": str(error)}
+        raise Refusal(422, f"notify.url: {error}", errors=[wrong]) from error
+    return (Notify(url=url, events=tuple(asked.events)),)
 
 
 def _within(oda: OdaContext, asked: Limits | None) -> TurnLimits | None:

@@ -13,6 +13,7 @@ from oda.agent.description import AppDescription
 from oda.agent.limits import Limits
 from oda.message.json_integer import json_integer
 from oda.message.protocol import ContentMessage, SpanEnd, SpanStart
+from oda.public_network.urls import MAX_URL
 from oda.server.idempotency import KeyField
 from oda.server.openapi import DocumentedAs
 from oda.server.socket_messages import RequestId
@@ -23,6 +24,7 @@ from oda.session.lane import OnBusy
 from oda.session.listing import ListedSession
 from oda.session.oda_session import OdaSession
 from oda.turn.record import Turn
+from oda.webhooks.notify import ALL_EVENTS, NotifyEvent
 
 SentEvent = Annotated[dict[str, Any], DocumentedAs(AdkEvent)]
 SentTurn = Annotated[dict[str, Any], DocumentedAs(Turn)]
@@ -123,6 +125,15 @@ class ClientLimits(Limits):
         return json_integer(value)
 
 
+class TurnNotify(Body):
+    """An address that is told of the turn, by a signed webhook."""
+
+    url: Annotated[str, Field(min_length=1, max_length=MAX_URL)]
+    """`http://…` or `https://…`, at a public address."""
+    events: list[NotifyEvent] = Field(default=list(ALL_EVENTS), min_length=1, max_length=10)
+    """What it is told: that the turn is final, that it waits for a person."""
+
+
 class SubmitTurn(Body):
     """A message with its options."""
 
@@ -133,6 +144,8 @@ class SubmitTurn(Body):
     metadata: dict[str, Any] = Field(default_factory=dict)
     stream_tokens: bool | None = None
     """Partial texts in the stream; by default yes in a stream, no otherwise."""
+    notify: TurnNotify | None = None
+    """Who is told when the turn ends, or waits for a person."""
 
 
 class TurnResult(BaseModel):

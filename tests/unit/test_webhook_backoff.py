@@ -1,8 +1,8 @@
-"""When a notice that could not be sent is sent again."""
+"""When a webhook or a notice that could not be sent is sent again."""
 
 from datetime import timedelta
 
-from agents.companion.parents.sending import delay_after
+from oda.webhooks.backoff import delay_after
 
 
 def test_it_is_tried_again_for_about_a_day() -> None:

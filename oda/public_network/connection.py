@@ -10,8 +10,8 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 
 import httpcore
 
-from mcp_tools.web.addresses import AddressRules
-from mcp_tools.web.errors import AddressRefusedError, PageUnavailableError
+from oda.public_network.addresses import AddressRules
+from oda.public_network.errors import AddressNotAllowedError, UnknownHostError
 
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
 """Resolves a host and a port to addresses, best first; raises OSError if there are none."""
@@ -45,8 +45,8 @@ class GuardedNetwork(httpcore.AsyncNetworkBackend):
         """Connect to the first permitted address that answers.
 
         Raises:
-            AddressRefusedError: when none is permitted.
-            PageUnavailableError: when the name is unknown.
+            AddressNotAllowedError: when none is permitted.
+            UnknownHostError: when the name is unknown.
             httpcore.ConnectError, httpcore.ConnectTimeout: when none answers.
         """
         addresses = await self._permitted(host, port)
@@ -61,10 +61,10 @@ class GuardedNetwork(httpcore.AsyncNetworkBackend):
         try:
             addresses = await self._resolve(host, port)
         except (OSError, UnicodeError) as error:
-            raise PageUnavailableError(f"there is no host {host!r}") from error
+            raise UnknownHostError(host) from error
         permitted = [each for each in addresses if self._rules.permit(host, each, port)]
         if not permitted:
-            raise AddressRefusedError(host, port)
+            raise AddressNotAllowedError(host, port)
         return permitted[:MOST_ADDRESSES]
 
     async def _connect(self, address: str, port: int) -> httpcore.AsyncNetworkStream:
@@ -76,7 +76,7 @@ class GuardedNetwork(httpcore.AsyncNetworkBackend):
         timeout: float | None = None,  # noqa: ASYNC109 - httpcore's signature
         socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
     ) -> httpcore.AsyncNetworkStream:
-        """No page is there."""
+        """Nobody is there."""
         raise NotImplementedError
 
     async def sleep(self, seconds: float) -> None:

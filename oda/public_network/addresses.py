@@ -1,5 +1,6 @@
 """Which addresses may be reached; pure."""
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from ipaddress import (
@@ -10,13 +11,17 @@ from ipaddress import (
     ip_address,
     ip_network,
 )
+from socket import inet_aton
 
-from mcp_tools.web.errors import WebConfigError
+from oda.public_network.errors import AllowanceError
 
 Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
 
 PORTS = frozenset({80, 443, 8080, 8443})
+
+_LOCAL_NAMES = (".localhost", ".local", ".internal", ".home.arpa")
+_NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
 
 _GLOBAL_UNICAST_V6 = IPv6Network("2000::/3")
 """All that is assigned for the public; NAT64, mapped and local forms lie outside of it."""
@@ -71,7 +76,7 @@ class Allowance:
         """Read `10.0.0.0/8`, `10.1.2.3:9000`, `[fd00::1]:9000` or `wiki.example:8000`.
 
         Raises:
-            WebConfigError: the text has none of these forms.
+            AllowanceError: the text has none of these forms.
         """
         try:
             return cls(ip_network(text))
@@ -79,7 +84,7 @@ class Allowance:
             pass
         host, _, port = text.rpartition(":")
         if not host or not port.isdecimal() or not 0 < int(port) < 2**16:
-            raise WebConfigError(f"{text!r} is no place to allow: write a CIDR or host:port")
+            raise AllowanceError(f"{text!r} is no place to allow: write a CIDR or host:port")
         try:
             return cls(ip_network(host.removeprefix("[").removesuffix("]")), int(port))
         except ValueError:
@@ -94,22 +99,52 @@ class Allowance:
 
 
 class AddressRules:
-    """Public addresses on the usual ports, and what the operator allows besides."""
+    """Public addresses on the usual ports, and what the operator allows besides.
 
-    def __init__(self, allow: Iterable[str] = ()) -> None:
-        """`allow` is trusted; it must never come from a page or a model.
+    Args:
+        allow: Exceptions. They are trusted; they must never come from a page or a model.
+        any_port: Whether public addresses may be reached on all ports.
+        any_address: Whether everything may be reached.
 
-        Raises:
-            WebConfigError: see `Allowance.parse`.
-        """
+    Raises:
+        AllowanceError: see `Allowance.parse`.
+    """
+
+    def __init__(
+        self, allow: Iterable[str] = (), *, any_port: bool = False, any_address: bool = False
+    ) -> None:
         self._allowances = tuple(Allowance.parse(text) for text in allow)
+        self._any_port = any_port
+        self._any_address = any_address
 
     def permit(self, host: str, address: str, port: int) -> bool:
         """Return whether a connection to an address that `host` has resolved to is allowed."""
+        if self._any_address:
+            return True
         found = ip_address(address)
-        if port in PORTS and is_public(found):
+        if (self._any_port or port in PORTS) and is_public(found):
             return True
         return any(allowance.covers(host, found, port) for allowance in self._allowances)
+
+
+def is_plainly_private(host: str) -> bool:
+    """Return whether a host, as written in a URL, cannot be public whatever a name server says.
+
+    Numbers count in all the ways in which systems read them: `127.1`, `0x7f.1`, `2130706433`.
+    """
+    name = host.lower().rstrip(".").removeprefix("[").removesuffix("]")
+    if name == "localhost" or name.endswith(_LOCAL_NAMES):
+        return True
+    try:
+        return not is_public(ip_address(name))
+    except ValueError:
+        pass
+    if not _NUMBER.fullmatch(name.rpartition(".")[2]):
+        return False
+    try:
+        return not is_public(IPv4Address(inet_aton(name)))
+    except OSError:  # no name ends in a number, so nobody can be there
+        return True
 
 
 def _within(address: Address, network: Network) -> bool:

@@ -1,0 +1,1 @@
+"""Webhooks: signed, sent to guarded addresses, and tried again for a day."""
