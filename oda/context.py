@@ -198,6 +198,7 @@ class OdaContext:
                 settings,
                 self._clock,
                 trace_id=current_trace_id,
+                webhooks=lambda: current().webhooks,
             )
             self.turns = engine_of(self.database)(parts)
             stack.push_async_callback(self.turns.close)
@@ -228,6 +229,8 @@ class OdaContext:
         if self.models.configured:
             await asyncio.to_thread(self.models.check_keys)
             await asyncio.to_thread(prices)
+        if self.configuration.current().webhooks and not self.settings.webhooks.secret:
+            log.warning("webhooks_not_sent", remedy="set ODA_WEBHOOKS__SECRET")
         for unknown in unknown_settings():
             log.warning("unknown_setting", setting=unknown.name, remedy=unknown.remedy)
         for name in agents:

@@ -21,6 +21,8 @@ from oda.config.records import (
     RetryRecord,
     StdioMcpServerRecord,
     ToolPolicyRecord,
+    TriggerRecord,
+    WebhookRecord,
 )
 from oda.config.secrets import resolve_secrets
 
@@ -36,6 +38,8 @@ __all__ = [
     "RetryRecord",
     "StdioMcpServerRecord",
     "ToolPolicyRecord",
+    "TriggerRecord",
+    "WebhookRecord",
     "configured_by",
     "current_configuration",
     "default_directory",

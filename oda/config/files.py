@@ -19,6 +19,8 @@ from oda.config.records import (
     McpFile,
     ModelsFile,
     RetryFile,
+    TriggersFile,
+    WebhooksFile,
 )
 from oda.errors import ConfigurationError
 
@@ -26,7 +28,10 @@ logger = logging.getLogger(__name__)
 
 File = TypeVar("File", bound=BaseModel)
 
-_FILES = ("models.yaml", "agents.yaml", "mcp.yaml", "retry.yaml", "capabilities.yaml")
+_FILES = (
+    *("models.yaml", "agents.yaml", "mcp.yaml", "retry.yaml", "capabilities.yaml"),
+    *("webhooks.yaml", "triggers.yaml"),
+)
 
 
 def default_directory() -> Path:
@@ -46,6 +51,8 @@ def load_configuration(directory: Path) -> Configuration:
         mcp_servers=read_file(directory / "mcp.yaml", McpFile).servers,
         retry_policies=read_file(directory / "retry.yaml", RetryFile).policies,
         capabilities=read_file(directory / "capabilities.yaml", CapabilitiesFile).capabilities,
+        webhooks=read_file(directory / "webhooks.yaml", WebhooksFile).webhooks,
+        triggers=read_file(directory / "triggers.yaml", TriggersFile).triggers,
     )
     for file, problem in dangling_references(configuration):
         raise ConfigurationError(f"{directory / file}: {problem.text}", remedy=problem.remedy)

@@ -244,6 +244,49 @@ class CapabilityRecord(Record):
         return tuple((directory / one).resolve() for one in skills) if directory else skills
 
 
+def _webhook_url(text: str) -> str:
+    parts = urlsplit(text)
+    if parts.scheme not in ("http", "https") or not parts.hostname or "@" in parts.netloc:
+        raise ValueError("the URL must have the form https://host/path")
+    return text
+
+
+class WebhookRecord(Record):
+    """An address that is told of all turns of some apps or keys."""
+
+    url: Annotated[Text, AfterValidator(_webhook_url)]
+    events: Annotated[tuple[Literal["done", "waiting_input"], ...], Field(min_length=1)] = (
+        "done",
+        "waiting_input",
+    )
+    """What it is told: that a turn is final, that it waits for a person."""
+    apps: frozenset[AgentName] | None = None
+    """The apps whose turns it is told of; unset = all."""
+    keys: frozenset[Text] | None = None
+    """Ids of the API keys whose turns it is told of; unset = all turns,
+    also those without a key."""
+
+
+class TriggerRecord(Record):
+    """A message that another system sends to an app by a signed request."""
+
+    app: AgentName
+    """The app that answers."""
+    message: Text
+    """The message; `{issue.title}` is filled in from the request's JSON."""
+    agent: Text | None = None
+    """Another agent of the app that answers."""
+    user: Text = "local"
+    """Whose session it is."""
+    session: Text | None = None
+    """Id of the session, filled in like the message; unset = a new session for each request."""
+    on_busy: Literal["queue", "reject", "interrupt"] = "queue"
+    """What to do when the session has an unfinished turn."""
+    secret: Annotated[str, AfterValidator(_secret_reference)] | None = None
+    """Reference `${NAME}` to the variable that holds the secret (`whsec_…`) that signs requests;
+    unset = that of `ODA_WEBHOOKS__SECRET`."""
+
+
 class ModelsFile(Record):
     """models.yaml"""
 
@@ -274,6 +317,18 @@ class CapabilitiesFile(Record):
     capabilities: Annotated[Mapping[Name, CapabilityRecord], Section] = {}
 
 
+class WebhooksFile(Record):
+    """webhooks.yaml"""
+
+    webhooks: Annotated[Mapping[Name, WebhookRecord], Section] = {}
+
+
+class TriggersFile(Record):
+    """triggers.yaml"""
+
+    triggers: Annotated[Mapping[Name, TriggerRecord], Section] = {}
+
+
 class Configuration(Record):
     """Everything that the files say, each reference checked."""
 
@@ -287,6 +342,10 @@ class Configuration(Record):
     """Retry policies by name."""
     capabilities: Mapping[str, CapabilityRecord] = {}
     """The application's own capabilities by name, besides those that `oda` brings."""
+    webhooks: Mapping[str, WebhookRecord] = {}
+    """Standing webhooks by name."""
+    triggers: Mapping[str, TriggerRecord] = {}
+    """What other systems may begin, by name."""
 
     def agent(self, name: str) -> AgentRecord:
         """The record of an agent; of one without an entry, the defaults."""

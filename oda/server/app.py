@@ -24,6 +24,7 @@ from oda.server.perimeter import perimeter
 from oda.server.rate_limits import Sockets
 from oda.server.rate_window import RateStore
 from oda.server.rehearsal import Rehearsal
+from oda.server.v1 import triggers
 from oda.settings import Settings, is_loopback
 
 
@@ -118,10 +119,12 @@ def create_app(
     app.state.mounting = asyncio.Lock()
     app.state.rehearsal = None
     app.state.metrics = metrics
+    app.state.clock = clock
     app.state.agent_routes = {}
     app.state.broken_routes = {}
     app.state.sockets = Sockets(settings.limits.sockets)
     app.include_router(v1.router)
+    app.include_router(triggers.router)
     app.include_router(workspaces.router)
     app.include_router(health.router)
     app.include_router(metrics_router)

@@ -1,5 +1,6 @@
 """Nothing is served to somebody unknown: every request and every socket gets its principal here."""
 
+import re
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 
@@ -27,6 +28,8 @@ _KEY = "oda_principal"
 _AGAIN = "oda_authenticate_again"
 _FOR_EVERYBODY = frozenset({"/livez", "/readyz", "/health"})
 _FOR_ADMINS = frozenset({"/metrics"})
+_TRIGGER = re.compile(r"/v1/apps/[^/]+/triggers/[^/]+")
+_WRONG_SIGNATURE = "oda_wrong_signature"
 
 _FORWARDED = (b"x-forwarded-", b"x-original-", b"x-envoy-", b"cf-")
 _BY_PROXIES = frozenset(
@@ -87,6 +90,10 @@ class AuthMiddleware:
         if scope["type"] == "lifespan" or _is_for_everybody(scope):
             await self._app(scope, receive, send)
             return
+        if _is_signed(scope):
+            scope[_WRONG_SIGNATURE] = partial(self._failures.hit, _address(scope))
+            await self._app(scope, receive, send)
+            return
         try:
             principal = await self._authenticate(scope)
             if path_of(scope) in _FOR_ADMINS and not principal.is_admin:
@@ -143,6 +150,16 @@ class AuthMiddleware:
         await refuse(refusal(HTTPConnection(scope), cause), scope, receive, send)
 
 
+async def count_wrong_signature(scope: Scope) -> float:
+    """Count a request that is signed, but not by whom it should be.
+
+    Returns:
+        The seconds to wait if there were too many from its address, else 0.
+    """
+    count: Callable[[], Awaitable[float]] | None = scope.get(_WRONG_SIGNATURE)
+    return 0.0 if count is None else await count()
+
+
 class _WrongCredential(Exception):
     """Raised when a credential is invalid; its cause is the reason."""
 
@@ -153,6 +170,16 @@ def _is_for_everybody(scope: Scope) -> bool:
     if path_of(scope) in _FOR_EVERYBODY:
         return True
     return scope["method"] == "OPTIONS" and "access-control-request-method" in Headers(scope=scope)
+
+
+def _is_signed(scope: Scope) -> bool:
+    """Return whether the route itself proves who has sent a request, by its signature."""
+    return (
+        scope["type"] == "http"
+        and scope["method"] == "POST"
+        and _TRIGGER.fullmatch(path_of(scope)) is not None
+        and "webhook-signature" in Headers(scope=scope)
+    )
 
 
 def _is_from_this_machine(scope: Scope) -> bool:

@@ -8,7 +8,7 @@ import os
 import socket
 import uuid
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Container, Sequence
+from collections.abc import Awaitable, Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
@@ -18,9 +18,11 @@ from google.genai.types import Content
 from oda.agent.day_budget import DayBudgets
 from oda.agent.definition import Definitions
 from oda.clock import Clock, utc
+from oda.config import WebhookRecord
 from oda.database.database import Database
 from oda.database.journal import REQUEST_S
 from oda.errors import ConflictError, OverloadedError, UnavailableError
+from oda.identity.principal import current_principal
 from oda.session.answers import Answer, answer_content, answered_by
 from oda.session.manager import OdaSessionManager
 from oda.session.oda_session import OdaSession
@@ -37,7 +39,9 @@ from oda.turn.rows import StoredTurn
 from oda.turn.runner import TurnRunner
 from oda.turn.store import TurnStore
 from oda.turn.submission import Submission, TurnInput
+from oda.webhooks.notify import Notify
 from oda.webhooks.sender import WebhookSender
+from oda.webhooks.standing import standing
 
 if TYPE_CHECKING:
     from oda.turn.queue import QueueLength
@@ -70,6 +74,8 @@ class EngineParts:
     """Clock for the times in records."""
     trace_id: Callable[[], str]
     """Returns the id of the current trace."""
+    webhooks: Callable[[], Mapping[str, WebhookRecord]] = dict
+    """Returns the standing webhooks as they are configured now."""
 
 
 class TurnEngine(ABC):
@@ -89,6 +95,7 @@ class TurnEngine(ABC):
         self._definitions = parts.definitions
         self._clock = parts.clock
         self._trace_id = parts.trace_id
+        self._webhooks = parts.webhooks
         self._store = TurnStore(
             parts.database,
             parts.clock,
@@ -201,7 +208,11 @@ class TurnEngine(ABC):
         limits = submission.limits or self._sessions.agents.limits()
         allowed = await allowance(limits, self._days, session.user_id)
         given = submission.input.model_copy(
-            update={"limits": allowed.limits, "is_drawn": self._days.limited}
+            update={
+                "limits": allowed.limits,
+                "is_drawn": self._days.limited,
+                "notify": (*submission.notify, *self._standing(session.app_name)),
+            }
         )
         turn = await self._new_turn(session, submission)
         if allowed.question:
@@ -218,6 +229,13 @@ class TurnEngine(ABC):
             self._refused.add(turn.turn_id)
             raise UnavailableError("The database has not taken the message in time; try again.")
         return accepting.result()
+
+    def _standing(self, app: str) -> tuple[Notify, ...]:
+        """Return who is told of all turns of an app, or of those that the caller's key begins."""
+        if self._sender is None:
+            return ()
+        principal = current_principal.get()
+        return standing(self._webhooks(), app, principal.key_id if principal else None)
 
     async def _accept_unless_refused(
         self, session: OdaSession, submission: Submission, turn: Turn, given: TurnInput
