@@ -125,18 +125,19 @@ class WebhookClient:
         self, url: httpx.URL, signed: dict[str, str], body: bytes
     ) -> tuple[int, httpx.Headers]:
         assert self._pool is not None
+        headers: dict[bytes | str, bytes | str] = {
+            "Host": url.netloc,
+            "Content-Type": "application/json",
+            "Content-Length": str(len(body)),
+            "User-Agent": "oda-webhooks/1.0",
+        }
+        headers.update(signed)
         async with self._pool.stream(
             "POST",
             httpcore.URL(
                 scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path
             ),
-            headers={
-                "Host": url.netloc,
-                "Content-Type": "application/json",
-                "Content-Length": str(len(body)),
-                "User-Agent": "oda-webhooks/1.0",
-                **signed,
-            },
+            headers=headers,
             content=body,
         ) as response:
             return response.status, httpx.Headers(response.headers)

@@ -1,7 +1,6 @@
 """Signatures of Standard Webhooks: HMAC-SHA-256 with a secret that both sides know."""
 
 import base64
-import binascii
 import hmac
 from collections.abc import Mapping
 
@@ -75,7 +74,7 @@ def _key(secret: str) -> bytes:
         raise ValueError(f"it must begin with {_PREFIX}")
     try:
         key = base64.b64decode(secret.removeprefix(_PREFIX), validate=True)
-    except binascii.Error as error:
+    except ValueError as error:
         raise ValueError(f"behind {_PREFIX} it must be base64") from error
     if not key:
         raise ValueError(f"behind {_PREFIX} there must be a key")

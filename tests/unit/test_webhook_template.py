@@ -1,5 +1,7 @@
 """Messages of triggers are filled in from what is sent."""
 
+from typing import Any
+
 import pytest
 
 from oda.config import WebhookRecord
@@ -27,7 +29,8 @@ def test_a_template_is_filled_in_once(text: str, filled: str) -> None:
     "text", ["{no}", "{issue.no}", "{issue.id.x}", "{issue.labels.2}", "{issue.labels.x}"]
 )
 def test_what_is_missing_is_told(text: str) -> None:
-    for values in (VALUES, [], None, "text"):
+    others: list[Any] = [VALUES, [], None, "text"]
+    for values in others:
         with pytest.raises(NotFilledError, match=text[1:-1].replace(".", r"\.")):
             fill(text, values)
 

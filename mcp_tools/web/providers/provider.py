@@ -6,7 +6,7 @@ from datetime import datetime
 from email.utils import parsedate_to_datetime
 from typing import Protocol
 
-from mcp_tools.web.urls import MAX_URL
+from oda.public_network.urls import MAX_URL
 
 MAX_RESULTS = 20
 MAX_TITLE = 300
