@@ -101,11 +101,16 @@ class Door:
                 self._closed_until = now() + _LEFT_ALONE_S
             raise
         self._opened_at, self._closed_until = now(), float("-inf")
-        _limit_idle_transactions(opened, _IDLE_IN_TRANSACTION_S)
+        try:
+            _limit_idle_transactions(opened, _IDLE_IN_TRANSACTION_S)
+        except BaseException:
+            opened.close()
+            raise
         return opened
 
 
 def _limit_idle_transactions(connection: ImpatientConnection, limit_s: int) -> None:
+    """Set the server's time limit for a transaction that waits for its client; 0 is none."""
     # A startup parameter would save the request, but PgBouncer refuses it.
     connection.autocommit = True
     connection.execute(f"SET idle_in_transaction_session_timeout = {1000 * limit_s}")
@@ -132,31 +137,26 @@ def connect_impatiently(engine: Engine) -> None:
 @contextmanager
 def pinged_briefly(connection: Any) -> Iterator[None]:
     """Shorten a connection's time limit during a ping."""
-    with _answers_within(connection, PING_WITHIN_S):
-        yield
-
-
-@contextmanager
-def unhurried(engine: Engine) -> Iterator[SqlConnection]:
-    """Open a connection without a time limit, for migrations, counts and other long work."""
-    with (
-        engine.connect() as connection,
-        _answers_within(connection.connection.driver_connection, None),
-    ):
-        yield connection
-
-
-@contextmanager
-def _answers_within(connection: Any, limit_s: float | None) -> Iterator[None]:
-    """Change the time limit of a PostgreSQL connection; other connections are left unchanged."""
     if not isinstance(connection, ImpatientConnection):
         yield
         return
-    connection.answers_within_s = limit_s
+    connection.answers_within_s = PING_WITHIN_S
     try:
         yield
     finally:
         connection.answers_within_s = ANSWER_WITHIN_S
+
+
+@contextmanager
+def unhurried(engine: Engine) -> Iterator[SqlConnection]:
+    """Open a connection without time limits, for migrations, counts and other long work."""
+    with engine.connect() as connection:
+        own = connection.connection.driver_connection
+        if isinstance(own, ImpatientConnection):
+            connection.detach()  # so that nobody else gets it without its limits
+            own.answers_within_s = None
+            _limit_idle_transactions(own, 0)
+        yield connection
 
 
 # --- the outcome of a commit

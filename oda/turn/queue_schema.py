@@ -71,7 +71,7 @@ def install(engine: Engine) -> None:
         connection.rollback()
         connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _LOCK})
         installed = connection.execute(_INSTALLED).scalars().all()
-        raw: Any = connection.connection.driver_connection
+        raw: Any = connection.connection.dbapi_connection
         if not installed:
             raw.execute(SchemaManager.get_schema())
             raw.execute(_SCHEMA)

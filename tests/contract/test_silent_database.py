@@ -2,7 +2,8 @@
 done twice, and it heals by itself."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from oda import OdaContext
 from oda.cli.chaos.relay import Relay, open_relay
 from oda.database.engine import database_engine
 from oda.database.journal import Journal, Operation, may_pass
+from oda.database.postgres import is_silence, unhurried
 from oda.errors import UnavailableError
 from tests.support.cues import cues
 from tests.support.transcript import transcript
@@ -142,6 +144,51 @@ async def test_journal_is_closed_while_a_commit_is_in_doubt(
         await relay.fell_silent.wait()
     with pytest.raises(DBAPIError):
         await writing
+    engine.dispose()
+
+
+async def test_question_for_the_transactions_id_that_is_not_answered_may_pass(
+    journal: Journal, direct: Engine, relay: Relay
+) -> None:
+    relay.silent_before = b"pg_current_xact_id_if_assigned"
+    with pytest.raises(DBAPIError) as raised:
+        await journal.run(write(1))
+    assert may_pass(raised.value)
+    assert await numbers(direct) == [0]
+
+
+async def test_locks_of_a_client_that_vanished_within_a_transaction_are_given_back(
+    relayed: str, direct: Engine, relay: Relay
+) -> None:
+    vanishing = database_engine(relayed)
+    connection = await asyncio.to_thread(vanishing.connect)
+    await asyncio.to_thread(write(1), connection)
+    relay.fall_silent()
+    # A unique number waits for the transaction that has written the same one.
+    async with Journal(direct) as journal:
+        while True:
+            try:
+                assert await journal.run(write(1)) == 1
+                break
+            except DBAPIError as error:
+                assert is_silence(error)
+    assert await numbers(direct) == [1]
+    connection.invalidate()
+    connection.close()
+    vanishing.dispose()
+
+
+@pytest.mark.parametrize("opened", [Engine.connect, unhurried])
+def test_only_long_work_is_done_without_a_limit_for_idle_transactions(
+    empty_database_url: str, opened: Callable[[Engine], AbstractContextManager[Connection]]
+) -> None:
+    engine = database_engine(empty_database_url)
+    with opened(engine) as connection:
+        limit = connection.scalar(text("SHOW idle_in_transaction_session_timeout"))
+    assert limit == ("0" if opened is unhurried else "10s")
+    with engine.connect() as connection:
+        limit = connection.scalar(text("SHOW idle_in_transaction_session_timeout"))
+    assert limit == "10s"
     engine.dispose()
 
 
