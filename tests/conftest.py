@@ -3,9 +3,11 @@
 import asyncio
 import os
 import uuid
-from collections.abc import AsyncIterator, Iterator
-from functools import cache
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from functools import cache, wraps
+from inspect import iscoroutinefunction
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
@@ -25,12 +27,32 @@ from oda.workspace.sandbox.sandbox import Report
 settings.register_profile("oda", deadline=None, derandomize=bool(os.environ.get("CI")))
 settings.load_profile("oda")
 
+_PART_OF_LIMIT = 0.9
+"""Part of pytest-timeout's limit after which an async test is cancelled."""
 POSTGRES = "postgresql+psycopg://postgres@127.0.0.1:5432/postgres"
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Begin with tests that have a time limit of their own: at the end all would wait for them."""
     items.sort(key=lambda item: item.get_closest_marker("timeout") is None)
+    for item in items:
+        if isinstance(item, pytest.Function) and iscoroutinefunction(item.obj):
+            marker = item.get_closest_marker("timeout")
+            limit_s = float(marker.args[0] if marker else config.getini("timeout"))
+            item.obj = _bounded(item.obj, _PART_OF_LIMIT * limit_s)
+
+
+def _bounded(
+    test: Callable[..., Awaitable[None]], limit_s: float
+) -> Callable[..., Awaitable[None]]:
+    """Cancel a test that takes too long; pytest-timeout's signal does not end uvloop's wait."""
+
+    @wraps(test)
+    async def bounded(*args: Any, **kwargs: Any) -> None:
+        async with asyncio.timeout(limit_s):
+            await test(*args, **kwargs)
+
+    return bounded
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -1,7 +1,6 @@
 """Versions of agents: what turns record, and which process runs them."""
 
-import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,7 +12,6 @@ from oda.turn.record import Turn
 from tests.support.cues import cues
 from tests.support.turn_node import AGENTS, APP, USER, node, submission
 
-PATIENCE_S = 60.0
 SESSION = "s"
 
 
@@ -21,12 +19,6 @@ SESSION = "s"
 def fresh_cues() -> Iterator[None]:
     cues.clear()
     yield
-
-
-@pytest.fixture(autouse=True)
-async def patience() -> AsyncIterator[None]:
-    async with asyncio.timeout(PATIENCE_S):
-        yield
 
 
 class Releases:

@@ -3,7 +3,6 @@
 import asyncio
 import sys
 import time
-from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, aclosing
 from pathlib import Path
 
@@ -14,7 +13,6 @@ from oda.server.app import create_app
 from oda.server.rate_window import RateStore, RateWindow
 from oda.settings import Settings
 
-PATIENCE_S = 60.0
 TOLERANCE_S = 0.02
 AGENTS = Path(__file__).parents[1] / "support" / "agents"
 
@@ -29,12 +27,6 @@ async def hit(url, key):
 
 asyncio.run(hit(*sys.argv[1:]))
 """
-
-
-@pytest.fixture(autouse=True)
-async def patience() -> AsyncIterator[None]:
-    async with asyncio.timeout(PATIENCE_S):
-        yield
 
 
 @pytest.mark.redis

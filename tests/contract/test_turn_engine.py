@@ -50,12 +50,6 @@ def fresh_cues() -> Iterator[None]:
     yield
 
 
-@pytest.fixture(autouse=True)
-async def patience() -> AsyncIterator[None]:
-    async with asyncio.timeout(PATIENCE_S):
-        yield
-
-
 class WrongClock(SystemClock):
     """A wall clock that is fast or slow by some seconds."""
 
